@@ -1,0 +1,190 @@
+"""What one training step showed: a catalog of names that only grows, and a frame of rows that is filled anew each step.
+
+    adapter ──reserve(tensor, shape, dtype)──► row number ──kernel writes──► summary[row]
+                                                   │ end of step
+                                                   ▼
+                       finish() → (head, summary), two arrays, in execution order
+
+This is the hot path: a row costs a few list appends; arrays are built once a step. Whether a node's inputs were already
+bad is worked out at the end, and only for rows that turned out bad.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from misstep.core.address import Address, Role
+from misstep.core.graph import Edge, Graph, Node, NodeKind, Phase, Source, TensorKey
+from misstep.core.stats import ALIAS, HEAD, INPUTS_BAD, INPUTS_SEEN, SUMMARY
+
+New = Node | TensorKey | Edge | tuple[int, ...]
+
+
+class Catalog:
+    """The names of a run: nodes, tensors and shapes by number, each told once to whoever writes them down."""
+
+    def __init__(self) -> None:
+        self.graph = Graph()
+        self.on_tensor: Callable[[int], None] = lambda tensor: None
+        """Called with the number of every new tensor, before its first row."""
+        self._tensors: dict[tuple[int, Role, int, int], int] = {}
+        self._shapes: dict[tuple[int, ...], int] = {}
+        self._edges: set[tuple[int, int, int, int]] = set()
+        self._news: list[New] = []
+        self._order = 0
+
+    def node(
+        self,
+        name: str,
+        kind: NodeKind,
+        type: str,
+        *,
+        phase: Phase = "forward",
+        source: Source | None = None,
+        graph: str = "",
+        forward: str = "",
+    ) -> int:
+        """The number of a node, made when it is first met."""
+        known = self.graph.node(name)
+        if known is not None:
+            return known.index
+        self._order += 1
+        node = Node(len(self.graph.nodes), name, kind, type, phase, source, self._order, graph, forward)
+        self.graph.add_node(node)
+        self._news.append(node)
+        return node.index
+
+    def learn_source(self, node: int, source: Source) -> None:
+        """A node's line became known after the node."""
+        better = replace(self.graph.nodes[node], source=source)
+        self.graph.add_node(better)
+        self._news.append(better)
+
+    def tensor(self, node: int, role: Role, slot: int = 0, call: int = 1) -> int:
+        """The number of a tensor: node, role, slot and call, at any step."""
+        number = self._tensors.get((node, role, slot, call))
+        if number is None:
+            number = self._tensors[node, role, slot, call] = len(self.graph.tensors)
+            key = TensorKey(node, role, slot, call)
+            self.graph.tensors.append(key)
+            self._news.append(key)
+            self.on_tensor(number)
+        return number
+
+    def shape(self, shape: tuple[int, ...]) -> int:
+        number = self._shapes.get(shape)
+        if number is None:
+            shape = tuple(int(size) for size in shape)
+            number = self._shapes[shape] = len(self.graph.shapes)
+            self.graph.shapes.append(shape)
+            self._news.append(shape)
+        return number
+
+    def edge(
+        self,
+        source: int,
+        target: int,
+        source_slot: int = 0,
+        target_slot: int = 0,
+        dtype: str = "",
+        shape: tuple[int, ...] = (),
+    ) -> None:
+        key = (source, target, source_slot, target_slot)
+        if key not in self._edges:
+            self._edges.add(key)
+            edge = Edge(source, target, source_slot, target_slot, dtype, tuple(shape))
+            self.graph.edges.append(edge)
+            self._news.append(edge)
+
+    def address(self, tensor: int, *, step: int | None = None, rank: int | None = None) -> Address:
+        return self.graph.address(tensor, step=step, rank=rank)
+
+    def news(self) -> Iterator[New]:
+        """What was added since the last call."""
+        news, self._news = self._news, []
+        yield from news
+
+
+class Frame:
+    """The rows of the step under way."""
+
+    def __init__(self, *, capacity: int = 1024) -> None:
+        self.summary = np.zeros(capacity, SUMMARY)
+        """Kernels write here; `summary[row]` belongs to the row `reserve` returned."""
+        self.step = 0
+        self._clear()
+
+    def _clear(self) -> None:
+        self.tensors: list[int] = []
+        self.refs: list[Any] = []
+        """For each row a weak reference to its tensor, or None: what a paused debugger can still look at."""
+        self._shapes: list[int] = []
+        self._dtypes: list[int] = []
+        self._inputs: list[tuple[int, ...] | None] = []
+        self._aliases: dict[int, int] = {}
+
+    def begin(self, step: int) -> None:
+        """Forget the previous step."""
+        self.step = step
+        self._clear()
+
+    def __len__(self) -> int:
+        return len(self.tensors)
+
+    def reserve(
+        self, tensor: int, shape: int, dtype: int, inputs: tuple[int, ...] | None = None, ref: Any = None
+    ) -> int:
+        """A new row; the caller has a kernel fill `summary[row]`. `inputs` are the rows the value was computed from."""
+        row = len(self.tensors)
+        if row >= len(self.summary):
+            grown = np.zeros(2 * len(self.summary), SUMMARY)
+            grown[:row] = self.summary
+            self.summary = grown
+        self.tensors.append(tensor)
+        self.refs.append(ref)
+        self._shapes.append(shape)
+        self._dtypes.append(dtype)
+        self._inputs.append(inputs)
+        return row
+
+    def alias(self, tensor: int, of: int, inputs: tuple[int, ...] | None = None, ref: Any = None) -> int:
+        """A row for memory that row `of` has summarised already in this step."""
+        row = self.reserve(
+            tensor, self._shapes[of], self._dtypes[of], inputs, ref if ref is not None else self.refs[of]
+        )
+        self._aliases[row] = self._aliases.get(of, of)
+        return row
+
+    def inputs_of(self, row: int) -> tuple[int, ...] | None:
+        return self._inputs[row]
+
+    def nonfinite(self, row: int) -> bool:
+        """Whether a row already summarised holds NaN or Inf."""
+        record = self.summary[self._aliases.get(row, row)]
+        return bool(record["nan"] or record["pos_inf"] or record["neg_inf"])
+
+    def finish(self) -> tuple[np.ndarray, np.ndarray]:
+        """(head, summary) of all rows so far, in execution order. The summary is a view: copy it to keep it."""
+        count = len(self.tensors)
+        summary = self.summary[:count]
+        head = np.zeros(count, HEAD)
+        head["tensor"] = self.tensors
+        head["step"] = self.step
+        head["order"] = np.arange(count, dtype=np.uint32)
+        head["dtype"] = self._dtypes
+        head["shape"] = self._shapes
+        flags = head["flags"]
+        flags[[row for row, inputs in enumerate(self._inputs) if inputs is not None]] |= INPUTS_SEEN
+        if self._aliases:
+            rows = list(self._aliases)
+            summary[rows] = summary[list(self._aliases.values())]
+            flags[rows] |= ALIAS
+        bad = (summary["nan"] + summary["pos_inf"] + summary["neg_inf"]) > 0
+        for row in np.flatnonzero(bad):
+            if any(bad[source] for source in self._inputs[row] or ()):
+                flags[row] |= INPUTS_BAD
+        return head, summary

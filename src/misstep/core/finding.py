@@ -1,0 +1,76 @@
+"""What misstep concludes: the verdict on the first bad value, and findings about anything wrong or slow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from misstep.core.graph import Phase, Source
+from misstep.core.watch import Severity
+
+Precision = Literal["operator", "module", "step"]
+"""How exactly the place is known: the operator and line, the module, or only the step."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFact:
+    """A tensor in a sentence: its address and what was in it."""
+
+    address: str
+    description: str
+    nan: int = 0
+    inf: int = 0
+    count: int = 0
+    min: float | None = None
+    max: float | None = None
+    shape: tuple[int, ...] = ()
+    dtype: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Where the first bad value of the run was born."""
+
+    step: int
+    rank: int
+    phase: Phase
+    kind: Literal["nan", "inf"]
+    node: str
+    op: str = ""
+    """The operator (`aten.log`), or the module's type when only the module is known."""
+    source: Source | None = None
+    inputs: tuple[TensorFact, ...] = ()
+    outputs: tuple[TensorFact, ...] = ()
+    precision: Precision = "step"
+    exact: str = ""
+    """After a replay: 'exact', or why it was not."""
+    note: str = ""
+
+    def sentence(self) -> str:
+        """'step 412, forward, blocks.3: output has 1,204 NaN, inputs were finite; train.py:87 `y = torch.log(y)`'."""
+        place = f"{self.node}" + (f" ({self.op})" if self.op and self.op not in self.node else "")
+        text = f"step {self.step}, {self.phase}, {place}"
+        if self.outputs:
+            text += f": {self.outputs[0].address.partition(':')[2].partition('@')[0] or 'output'} has {self.outputs[0].description}"
+        if self.inputs:
+            bad = [fact for fact in self.inputs if fact.nan or fact.inf]
+            text += "; inputs were finite" if not bad else f"; input {bad[0].address} was bad already"
+        if self.source is not None:
+            text += f"; {self.source}"
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something wrong or slow, with its evidence and the next command."""
+
+    rule: str
+    title: str
+    severity: Severity = "warning"
+    step: int | None = None
+    rank: int | None = None
+    evidence: tuple[str, ...] = ()
+    """Addresses, steps and figures, each a short sentence."""
+    advice: str = ""
+    command: str = ""
+    detail: dict[str, float | int | str] = field(default_factory=dict)
