@@ -47,7 +47,7 @@ CHANNELS = ("runs", "state", "steps", "scalars", "hits", "watchpoints", "graph",
 # ── from the hub ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Message(msgspec.Struct, frozen=True, tag_field="t"):
+class Message(msgspec.Struct, tag_field="t"):
     """One message; its type is in the field `t`."""
 
 

@@ -37,7 +37,7 @@ def as_float(value: Number | None) -> float | None:
     return None if value is None else float(value)
 
 
-class Part(msgspec.Struct, frozen=True):
+class Part(msgspec.Struct):
     """A piece of a message."""
 
 
