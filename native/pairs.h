@@ -1,0 +1,279 @@
+// Two tensors, element by element: `change` (now against before) and `compare` (left against right).
+// Both stage 512 elements at a time as doubles and add up in doubles, so that 1 - cosine is meaningful and half
+// precision loses nothing. Only pairs of two finite values enter the sums; all others are counted.
+
+constexpr double LARGEST = 1.7976931348623157e308;
+
+INLINE bool is_complex(int type) { return type == C64 || type == C128; }
+
+static void stage_any(int type, const void *memory, int64_t from, int64_t n, double *to) {
+    with_source(type, [&](auto source) {
+        using S = decltype(source);
+        stage<S>((const typename S::item *)memory + from, n, to);
+    });
+}
+
+// A register of pairs: how far apart, how large each, and the product for the cosine.
+struct Real {
+    double a[STAGED], b[STAGED];
+    INLINE_MEMBER void read(int64_t i, VD &delta, VD &size_a, VD &size_b, VD &dot) const {
+        VD x = load<VD>(a + i), y = load<VD>(b + i);
+        VL same = x == y;  // infinities of one sign are no distance apart
+        delta = (VD)(~same & (VL)absolute(x - y));
+        size_a = absolute(x);
+        size_b = absolute(y);
+        dot = x * y;
+    }
+    void fill(const Pairs &pairs, int64_t from, int64_t n, double scale) {
+        stage_any(pairs.type_a, pairs.a, from, n, a);
+        stage_any(pairs.type_b, pairs.b, from, n, b);
+        if (scale != 1)
+            for (int64_t i = 0; i < n; i++) a[i] *= scale, b[i] *= scale;
+        for (int64_t i = n; i < STAGED; i++) a[i] = b[i] = 0;
+    }
+    bool equal(int64_t i) const { return a[i] == b[i] || (a[i] != a[i] && b[i] != b[i]); }
+};
+
+struct Complex {
+    double delta[STAGED], a[STAGED], b[STAGED], product[STAGED];
+    using Number = FromComplex<double>::item;
+    static Number number(int type, const void *p, int64_t i, double scale) {
+        if (type == C128) return {((const Number *)p)[i].re * scale, ((const Number *)p)[i].im * scale};
+        auto single = (const FromComplex<float>::item *)p + i;
+        return {single->re * scale, single->im * scale};
+    }
+    INLINE_MEMBER void read(int64_t i, VD &distance, VD &size_a, VD &size_b, VD &dot) const {
+        distance = load<VD>(delta + i);
+        size_a = load<VD>(a + i);
+        size_b = load<VD>(b + i);
+        dot = load<VD>(product + i);
+    }
+    void fill(const Pairs &pairs, int64_t from, int64_t n, double scale) {
+        for (int64_t i = 0; i < STAGED; i++) {
+            delta[i] = a[i] = b[i] = product[i] = 0;
+            if (i >= n) continue;
+            Number x = number(pairs.type_a, pairs.a, from + i, scale), y = number(pairs.type_b, pairs.b, from + i, scale);
+            Number gap = {x.re == y.re ? 0 : x.re - y.re, x.im == y.im ? 0 : x.im - y.im};
+            a[i] = FromComplex<double>::one(&x);
+            b[i] = FromComplex<double>::one(&y);
+            delta[i] = FromComplex<double>::one(&gap);
+            product[i] = x.re * y.re + x.im * y.im;
+        }
+    }
+    bool equal(int64_t i) const { return delta[i] == 0 || (a[i] != a[i] && b[i] != b[i]); }
+};
+
+INLINE double largest(VD v) {
+    double top = v[0];
+    for (int i = 1; i < WD; i++) top = v[i] > top ? v[i] : top;
+    return top;
+}
+INLINE int64_t hits(VL v) {  // a comparison counts -1 for every lane that holds
+    int64_t sum = 0;
+    for (int i = 0; i < WD; i++) sum -= v[i];
+    return sum;
+}
+INLINE double unscaled(double x, double scale) { return x / scale < LARGEST ? x / scale : LARGEST; }
+
+template <class Staged> static bool change_at(const Pairs &pairs, Change &out, double scale) {
+    int64_t finite = 0, within = 0, nan = 0, inf = 0;
+    double sum = 0, sum_before = 0, top = 0;
+    bool too_large = false;
+    const double atol = pairs.atol * scale, rtol = pairs.rtol;
+    Staged staged;
+    for (int64_t i = 0; i < pairs.count; i += STAGED) {
+        int64_t n = pairs.count - i < STAGED ? pairs.count - i : STAGED, padded = (n + WD - 1) / WD * WD;
+        staged.fill(pairs, i, n, scale);
+        VD deltas = {}, befores = {}, tops = {};
+        VL ok = {}, close = {}, nans = {};
+        for (int64_t j = 0; j < padded; j += WD) {
+            VD delta, size_a, size_b, dot;
+            staged.read(j, delta, size_a, size_b, dot);
+            VL both = (size_a <= LARGEST) & (size_b <= LARGEST);
+            VL unordered = (size_a != size_a) | (size_b != size_b);
+            VD d = (VD)((VL)delta & both);
+            deltas += d;
+            befores += (VD)((VL)size_b & both);
+            tops = d > tops ? d : tops;
+            ok += both;
+            nans += unordered;
+            close += (both & (d <= atol + rtol * size_b)) | (~both & ~unordered & (delta == 0.0));
+            if (pairs.equal_nan) close += (size_a != size_a) & (size_b != size_b);
+        }
+        double block = total(deltas) + total(befores);
+        if (!(block < 0x1p1000)) too_large = true;
+        sum += total(deltas);
+        sum_before += total(befores);
+        if (largest(tops) > top) top = largest(tops);
+        int64_t extra = padded - n, good = hits(ok) - extra, bad = hits(nans);
+        finite += good;
+        nan += bad;
+        inf += n - good - bad;
+        within += hits(close) - extra;  // the padding is zeros, and zeros are close to zeros (unless a bound is negative)
+    }
+    double count = finite ? (double)finite : 1;
+    out = {pairs.count, within, nan, inf, unscaled(sum / count, scale), unscaled(top, scale), unscaled(sum_before / count, scale)};
+    return !(too_large || sum > 0x1p1010 || sum_before > 0x1p1010);
+}
+
+static void change(const Pairs &pairs, Change &out) {
+    auto at = is_complex(pairs.type_a) ? change_at<Complex> : change_at<Real>;
+    if (!at(pairs, out, 1)) at(pairs, out, 0x1p-600);
+}
+
+// Distance in units in the last place: the number of representable values between two bit patterns.
+template <class U, U EXPONENT> struct Ulps {
+    U top = 0;
+    int64_t equal = 0;
+    INLINE_MEMBER void add(U a, U b) {
+        constexpr U SIGN = (U)(U(1) << (8 * sizeof(U) - 1)), SIZE = (U)(SIGN - 1);
+        U x = a & SIZE, y = b & SIZE;
+        U apart = ((a ^ b) & SIGN) ? (U)(x + y) : x > y ? (U)(x - y) : (U)(y - x);
+        apart = x >= EXPONENT || y >= EXPONENT ? 0 : apart;
+        top = apart > top ? apart : top;
+        equal += (a == b) | ((x > EXPONENT) & (y > EXPONENT));
+    }
+};
+
+template <class T> struct Distance {  // integers
+    uint64_t top = 0;
+    int64_t equal = 0;
+    INLINE_MEMBER void add(T a, T b) {
+        uint64_t apart = a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
+        top = apart > top ? apart : top;
+        equal += a == b;
+    }
+};
+
+template <int TYPE> struct Float8Ulps {
+    unsigned top = 0;
+    int64_t equal = 0;
+    INLINE_MEMBER void add(uint8_t a, uint8_t b) {
+        const float *values = float8_values(TYPE);
+        float x = values[a], y = values[b];
+        equal += a == b || (x != x && y != y);
+        if (x - x != 0 || y - y != 0) return;
+        unsigned low = a & 127, high = b & 127;
+        unsigned apart = ((a ^ b) & 128) ? low + high : low > high ? low - high : high - low;
+        top = apart > top ? apart : top;
+    }
+};
+
+template <class T, class Counter>
+static void count_bits(const void *a, const void *b, int64_t n, int64_t &equal, int64_t &max_ulp) {
+    Counter counter;
+    auto x = (const T *)a, y = (const T *)b;
+    for (int64_t i = 0; i < n; i++) counter.add(x[i], y[i]);
+    equal += counter.equal;
+    int64_t top = counter.top > (uint64_t)INT64_MAX ? INT64_MAX : (int64_t)counter.top;
+    if (top > max_ulp) max_ulp = top;
+}
+
+static bool bits_of_block(const Pairs &pairs, int64_t from, int64_t n, int64_t &equal, int64_t &max_ulp) {
+    int type = pairs.type_a;
+    const void *a = (const char *)pairs.a + from * ITEM_SIZE[type], *b = (const char *)pairs.b + from * ITEM_SIZE[type];
+    if (__builtin_memcmp(a, b, (size_t)(n * ITEM_SIZE[type])) == 0) {
+        equal += n;
+        return true;
+    }
+    switch (type) {
+        case F64: count_bits<uint64_t, Ulps<uint64_t, 0x7ff0000000000000u>>(a, b, n, equal, max_ulp); return true;
+        case F32: count_bits<uint32_t, Ulps<uint32_t, 0x7f800000u>>(a, b, n, equal, max_ulp); return true;
+        case F16: count_bits<uint16_t, Ulps<uint16_t, 0x7c00u>>(a, b, n, equal, max_ulp); return true;
+        case BF16: count_bits<uint16_t, Ulps<uint16_t, 0x7f80u>>(a, b, n, equal, max_ulp); return true;
+        case F8E4M3: count_bits<uint8_t, Float8Ulps<F8E4M3>>(a, b, n, equal, max_ulp); return true;
+        case F8E5M2: count_bits<uint8_t, Float8Ulps<F8E5M2>>(a, b, n, equal, max_ulp); return true;
+        case F8E4M3FNUZ: count_bits<uint8_t, Float8Ulps<F8E4M3FNUZ>>(a, b, n, equal, max_ulp); return true;
+        case F8E5M2FNUZ: count_bits<uint8_t, Float8Ulps<F8E5M2FNUZ>>(a, b, n, equal, max_ulp); return true;
+        case I8: count_bits<int8_t, Distance<int8_t>>(a, b, n, equal, max_ulp); return true;
+        case I16: count_bits<int16_t, Distance<int16_t>>(a, b, n, equal, max_ulp); return true;
+        case I32: count_bits<int32_t, Distance<int32_t>>(a, b, n, equal, max_ulp); return true;
+        case I64: count_bits<int64_t, Distance<int64_t>>(a, b, n, equal, max_ulp); return true;
+        case U8: case BOOL: count_bits<uint8_t, Distance<uint8_t>>(a, b, n, equal, max_ulp); return true;
+        case U16: count_bits<uint16_t, Distance<uint16_t>>(a, b, n, equal, max_ulp); return true;
+        case U32: count_bits<uint32_t, Distance<uint32_t>>(a, b, n, equal, max_ulp); return true;
+        case U64: count_bits<uint64_t, Distance<uint64_t>>(a, b, n, equal, max_ulp); return true;
+        default: return false;  // complex
+    }
+}
+
+template <class Staged> static bool compare_at(const Pairs &pairs, Compare &out, double scale) {
+    int64_t finite = 0, within = 0, equal = 0, mismatch = 0, first = -1, max_ulp = 0;
+    double abs_sum = 0, square_sum = 0, rel_sum = 0, top = 0, top_rel = 0, dot_sum = 0, norm_a = 0, norm_b = 0;
+    const bool same_type = pairs.type_a == pairs.type_b, has_ulp = same_type && !is_complex(pairs.type_a);
+    const double atol = pairs.atol * scale, rtol = pairs.rtol;
+    bool too_large = false;
+    Staged staged;
+    for (int64_t i = 0; i < pairs.count; i += STAGED) {
+        int64_t n = pairs.count - i < STAGED ? pairs.count - i : STAGED, padded = (n + WD - 1) / WD * WD;
+        staged.fill(pairs, i, n, scale);
+        VD deltas = {}, squares = {}, rels = {}, tops = {}, top_rels = {}, dots = {}, squares_a = {}, squares_b = {};
+        VL ok = {}, close = {}, apart = {};
+        for (int64_t j = 0; j < padded; j += WD) {
+            VD delta, size_a, size_b, dot;
+            staged.read(j, delta, size_a, size_b, dot);
+            VL both = (size_a <= LARGEST) & (size_b <= LARGEST);
+            VD d = (VD)((VL)delta & both);
+            VD x = (VD)((VL)size_a & both), y = (VD)((VL)size_b & both);
+            VD against = y > 0.0 ? y : x;
+            VD rel = d / (against > 0.0 ? against : splat(1.0));
+            rel = rel < LARGEST ? rel : splat(LARGEST);
+            deltas += d;
+            squares += d * d;
+            rels += rel;
+            squares_a += x * x;
+            squares_b += y * y;
+            dots += (VD)((VL)dot & both);
+            tops = d > tops ? d : tops;
+            top_rels = rel > top_rels ? rel : top_rels;
+            VL same = ~both & (delta == 0.0) & (size_a == size_a) & (size_b == size_b);
+            VL both_nan = (size_a != size_a) & (size_b != size_b);
+            ok += both;
+            close += (both & (d <= atol + rtol * y)) | same;
+            apart += ~both & ~same & ~both_nan;
+        }
+        double block = total(squares) + total(squares_a) + total(squares_b);
+        if (!(block < 0x1p900)) too_large = true;
+        abs_sum += total(deltas);
+        square_sum += total(squares);
+        double rel_block = total(rels);
+        rel_sum = rel_sum + rel_block < LARGEST ? rel_sum + rel_block : LARGEST;
+        norm_a += total(squares_a);
+        norm_b += total(squares_b);
+        dot_sum += total(dots);
+        if (largest(tops) > top) top = largest(tops);
+        if (largest(top_rels) > top_rel) top_rel = largest(top_rels);
+        int64_t extra = padded - n, before = equal;
+        finite += hits(ok) - extra;
+        within += hits(close) - extra;
+        mismatch += hits(apart);
+        if (!has_ulp || !bits_of_block(pairs, i, n, equal, max_ulp))
+            for (int64_t j = 0; j < n; j++) equal += staged.equal(j);
+        if (first < 0 && equal - before < n) {
+            for (int64_t j = 0; j < n && first < 0; j++) {
+                int64_t alike = 0, ignored = 0;
+                if (!has_ulp) alike = staged.equal(j);
+                else bits_of_block(pairs, i + j, 1, alike, ignored);
+                if (!alike) first = i + j;
+            }
+        }
+    }
+    double n = finite ? (double)finite : 1;
+    norm_a = __builtin_sqrt(norm_a);
+    norm_b = __builtin_sqrt(norm_b);
+    double cosine = norm_a > 0 && norm_b > 0 ? dot_sum / norm_a / norm_b : norm_a == norm_b ? 1 : 0;
+    cosine = cosine > 1 ? 1 : cosine < -1 ? -1 : cosine;
+    out = {pairs.count, within, equal, mismatch, first, has_ulp ? max_ulp : -1,
+           unscaled(top, scale), unscaled(abs_sum / n, scale), top_rel, rel_sum / n,
+           unscaled(__builtin_sqrt(square_sum / n), scale), cosine, unscaled(norm_a, scale), unscaled(norm_b, scale)};
+    return !too_large;
+}
+
+static void compare(const Pairs &pairs, Compare &out) {
+    auto at = is_complex(pairs.type_a) ? compare_at<Complex> : compare_at<Real>;
+    if (!at(pairs, out, 1)) {
+        at(pairs, out, 0x1p-600);
+    } else if (out.norm_a < 0x1p-450 && out.norm_b < 0x1p-450) {
+        at(pairs, out, 0x1p+600);  // squares of such small values vanish
+    }
+}
