@@ -1,0 +1,245 @@
+"""Records to JSON and back, for every dataclass of the domain.
+
+JSON knows no NaN: a float that is not finite is written as "NaN", "Infinity" or "-Infinity", and comes back as a
+float wherever the record's field may be a float. An Address and a Pattern are written as the text a user would type.
+Fields at their default are left out of journal records; unknown fields are ignored, so that an older reader copes
+with a newer writer of the same format.
+
+    encode(Step(number=7, loss=nan))   →  {"number": 7, "loss": "NaN"}
+    decode(Step, {"number": 7, "loss": "NaN"})
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+import types
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+import numpy as np
+
+from misstep.core.address import Address, Pattern
+
+Record = TypeVar("Record")
+Plain = Any
+"""What JSON can hold: None, bool, int, float, str, list, dict."""
+
+NOT_FINITE: dict[str, float] = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def encode(thing: Any, *, defaults: bool = False) -> Plain:
+    """The record as plain JSON data; with `defaults`, fields at their default too."""
+    writer = _ENCODERS.get(type(thing))
+    if writer is not None:
+        return writer(thing)
+    if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
+        return _record(thing, defaults)
+    return _other(thing)
+
+
+def decode(kind: type[Record], plain: Plain) -> Record:
+    """The record of that type; raises ValueError or TypeError when the data does not fit."""
+    reader: Any = _decoder
+    result: Record = reader(kind)(plain)
+    return result
+
+
+def to_json(plain: Plain) -> bytes:
+    """UTF-8 without line breaks; what cannot be written in UTF-8 (half of a surrogate pair) becomes '?'."""
+    try:
+        return msgspec.json.encode(plain)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_printable(plain))
+
+
+def from_json(data: bytes) -> Plain:
+    """Raises ValueError for anything but one JSON value."""
+    return msgspec.json.decode(data)
+
+
+def number(plain: Plain) -> float:
+    """A float as the journal holds it: a number, or the name of one that is not finite."""
+    if isinstance(plain, str):
+        if plain not in NOT_FINITE:
+            raise ValueError(f"{plain!r} is no number")
+        return NOT_FINITE[plain]
+    return float(plain)
+
+
+# ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _float(value: float) -> Plain:
+    if value - value == 0.0:  # finite; half the time of math.isfinite's call
+        return value
+    return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+
+
+def _dict(thing: dict[Any, Any]) -> Plain:
+    return {key if type(key) is str else str(key): encode(value) for key, value in thing.items()}
+
+
+def _list(thing: Any) -> Plain:
+    return [encode(value) for value in thing]
+
+
+_ODD_ADDRESS = re.compile(r"[:@#~*?\[]|^\s|\s$|^$")
+_ODD_PATTERN = re.compile(r"[:@#~]|^\s|\s$|^$")
+
+
+def _address(address: Address) -> Plain:
+    # A node named by somebody's program may hold the marks of the address itself; then the parts are written apart.
+    if _ODD_ADDRESS.search(address.node):
+        return {field.name: getattr(address, field.name) for field in dataclasses.fields(address)}
+    return str(address)
+
+
+def _pattern(pattern: Pattern) -> Plain:
+    if _ODD_PATTERN.search(pattern.node):
+        return {field.name: getattr(pattern, field.name) for field in dataclasses.fields(pattern)}
+    return str(pattern)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+_ENCODERS: dict[type, Callable[[Any], Plain]] = {
+    type(None): _same,
+    bool: _same,
+    int: _same,
+    str: _same,
+    float: _float,
+    dict: _dict,
+    list: _list,
+    tuple: _list,
+    set: _list,
+    frozenset: _list,
+    Address: _address,
+    Pattern: _pattern,
+}
+
+_MISSING = object()
+
+
+@lru_cache(maxsize=256)
+def _fields(kind: Any) -> tuple[tuple[str, Any], ...]:
+    """Names of the fields and their defaults."""
+    pairs = []
+    for field in dataclasses.fields(kind):
+        default = field.default if field.default is not dataclasses.MISSING else _MISSING
+        if field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
+        pairs.append((field.name, default))
+    return tuple(pairs)
+
+
+def _record(thing: Any, defaults: bool) -> Plain:
+    plain: dict[str, Plain] = {}
+    kind: Any = type(thing)
+    for name, default in _fields(kind):
+        value = getattr(thing, name)
+        if defaults or (value is not default and (type(value) is not type(default) or value != default)):
+            plain[name] = encode(value, defaults=defaults)
+    return plain
+
+
+def _other(thing: Any) -> Plain:
+    if isinstance(thing, np.ndarray):
+        return _list(thing.tolist()) if thing.ndim else encode(thing.item())
+    if isinstance(thing, np.generic):
+        return encode(thing.item())
+    kinds: tuple[Any, ...] = (bool, int, float, str, dict, list, tuple)
+    for kind in kinds:
+        if isinstance(thing, kind):  # a subclass: an enum of str, a named tuple, torch.Size
+            return _ENCODERS[kind](kind(thing))
+    return str(thing)
+
+
+def _printable(plain: Plain) -> Plain:
+    if isinstance(plain, str):
+        return plain.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(plain, dict):
+        return {_printable(key): _printable(value) for key, value in plain.items()}
+    if isinstance(plain, list):
+        return [_printable(value) for value in plain]
+    return plain
+
+
+# ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@lru_cache(maxsize=512)
+def _decoder(kind: Any) -> Callable[[Plain], Any]:
+    if kind in (Any, object):
+        return _same
+    if kind is float:
+        return number
+    if kind in (int, str, bool):
+        return _exactly(kind)
+    if kind is Address:
+        return lambda plain: Address.parse(plain) if isinstance(plain, str) else Address(**plain)
+    if kind is Pattern:
+        return lambda plain: Pattern.parse(plain) if isinstance(plain, str) else Pattern(**plain)
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        return _record_decoder(kind)
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return _same  # a word from a later misstep is shown as it is
+    if origin in (Union, types.UnionType):
+        return _union_decoder(inner)
+    if kind in (tuple, list, dict):
+        return lambda plain: kind(plain)
+    if origin is tuple:
+        each = _decoder(inner[0])
+        return lambda plain: tuple([each(value) for value in plain])
+    if origin is list:
+        each = _decoder(inner[0])
+        return lambda plain: [each(value) for value in plain]
+    if origin is dict:
+        each = _decoder(inner[1])
+        return lambda plain: {key: each(value) for key, value in plain.items()}
+    raise TypeError(f"no way to read a {kind} from JSON")
+
+
+def _exactly(kind: type) -> Callable[[Plain], Any]:
+    def read(plain: Plain) -> Any:
+        if type(plain) is not kind:
+            raise TypeError(f"{plain!r} is no {kind.__name__}")
+        return plain
+
+    return read
+
+
+def _union_decoder(members: tuple[Any, ...]) -> Callable[[Plain], Any]:
+    structured = [_decoder(member) for member in members if member not in (type(None), float, int, str, bool)]
+    has_float, has_none, has_int = float in members, type(None) in members, int in members
+
+    def read(plain: Plain) -> Any:
+        if plain is None and has_none:
+            return None
+        if has_float and ((type(plain) is str and plain in NOT_FINITE) or (type(plain) is int and not has_int)):
+            return number(plain)
+        if type(plain) in members:
+            return plain
+        for reader in structured:
+            return reader(plain)
+        raise TypeError(f"{plain!r} is none of {members}")
+
+    return read
+
+
+def _record_decoder(kind: type) -> Callable[[Plain], Any]:
+    hints = get_type_hints(kind)
+    readers = {field.name: _decoder(hints[field.name]) for field in dataclasses.fields(kind)}
+
+    def read(plain: Plain) -> Any:
+        if not isinstance(plain, dict):
+            raise TypeError(f"{plain!r} is no {kind.__name__}")
+        return kind(**{name: readers[name](value) for name, value in plain.items() if name in readers})
+
+    return read

@@ -1,0 +1,116 @@
+"""Lines that prove themselves: one JSON object each, with the checksum of the rest of the line as its last member.
+
+    {"kind":"step","time":1794765845.2,"step":{"number":7,"loss":0.31},"crc":"5c1f09aa"}
+
+The journal and the graph are such files. A line without its end is still being written, or was cut off when the
+process died: it is not read. A line whose checksum does not fit is skipped and counted, and the next one is read.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from misstep.store.codec import from_json, to_json
+
+EventKind = Literal[
+    "start",
+    "step",
+    "hit",
+    "watchpoint",
+    "verdict",
+    "finding",
+    "note",
+    "warning",
+    "lost",
+    "level",
+    "state",
+    "heartbeat",
+    "end",
+]
+"""The kinds misstep itself writes; a reader passes on those it does not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened, as one line of the journal tells it."""
+
+    kind: str
+    rank: int
+    time: float
+    """Seconds since 1970."""
+    facts: dict[str, Any] = field(default_factory=dict)
+    number: int = 0
+    """Its position in the rank's journal, from 0."""
+
+
+def seal(plain: dict[str, Any]) -> bytes:
+    """The line for an object with at least one member."""
+    body = to_json(plain)
+    return b'%b,"crc":"%08x"}\n' % (body[:-1], zlib.crc32(body))
+
+
+_CRC = b',"crc":"'
+_TAIL_BYTES = len(_CRC) + 8 + len(b'"}')
+
+
+def unseal(line: bytes) -> dict[str, Any] | None:
+    """The object of a line (without its line break); None when the line is damaged."""
+    cut = len(line) - _TAIL_BYTES
+    if cut < 1 or line[cut : cut + len(_CRC)] != _CRC:
+        return None
+    body = line[:cut] + b"}"
+    try:
+        if int(line[cut + len(_CRC) : -2], 16) != zlib.crc32(body):
+            return None
+        plain = from_json(body)
+    except ValueError:
+        return None
+    return plain if isinstance(plain, dict) else None
+
+
+class LineReader:
+    """Reads what was added to a file of lines since the last look."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.offset = 0
+        self.damaged: list[int] = []
+        """Offsets of lines that could not be read."""
+        self.unfinished = 0
+        """Bytes of a line without an end, at the end of the file."""
+
+    def new_lines(self) -> list[dict[str, Any]]:
+        try:
+            with open(self.path, "rb") as file:
+                file.seek(self.offset)
+                data = file.read()
+        except FileNotFoundError:
+            return []
+        end = data.rfind(b"\n") + 1
+        self.unfinished = len(data) - end
+        plains = []
+        at = self.offset
+        for line in data[:end].split(b"\n")[:-1]:
+            plain = unseal(line)
+            if plain is None:
+                self.damaged.append(at)
+            else:
+                plains.append(plain)
+            at += len(line) + 1
+        self.offset = at
+        return plains
+
+    def damage(self, *, alive: bool) -> list[str]:
+        """Sentences about what could not be read; a line still being written is no damage."""
+        sentences = []
+        name = f"{self.path.parent.name}/{self.path.name}"
+        if self.damaged:
+            places = ", ".join(str(offset) for offset in self.damaged[:3]) + (" …" if len(self.damaged) > 3 else "")
+            count = len(self.damaged)
+            sentences.append(f"{name}: {count:,} damaged line{'s' * (count > 1)} skipped, at byte {places}")
+        if self.unfinished and not alive:
+            sentences.append(f"{name}: the last line was cut off after {self.unfinished:,} bytes")
+        return sentences
