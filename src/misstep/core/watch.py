@@ -41,6 +41,10 @@ class Watchpoint:
     nodes: tuple[str, ...] = ()
     """An explicit list of node names; when given, only these."""
     origin: Literal["user", "recommended", "guard"] = "user"
+    but: tuple[Pattern, ...] = ()
+    """None of these, even when `on` fits."""
+    types: tuple[str, ...] = ()
+    """Only nodes of these types (`Tanh`, `aten.tanh`); empty means any."""
 
 
 @dataclass(frozen=True, slots=True)
