@@ -1,0 +1,119 @@
+"""The command line: one file a command, and the only place that prints errors and decides exit codes.
+
+    0 fine · 1 failed · 2 wrong usage · 3 differs, or has findings
+
+`misstep run` is the exception: its exit code is the command's own.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from misstep.cli import i18n, words
+from misstep.cli.command import Command, Option, choose_language
+from misstep.errors import MisstepError
+
+FINE, FAILED, USAGE, DIFFERS = 0, 1, 2, 3
+
+COMMANDS: dict[str, str] = {
+    "run": "misstep.cli.run",
+    "ls": "misstep.cli.ls",
+    "show": "misstep.cli.show",
+    "env": "misstep.cli.env",
+}
+"""In the order of the help. A module is imported when its command is used, so that one command never costs another's
+imports; it holds the command under the name `command`."""
+
+
+class Misstep(click.Group):
+    """The program `misstep`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> Command | None:
+        if name not in COMMANDS:
+            return None
+        found: Command = importlib.import_module(COMMANDS[name]).command
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS:
+            from misstep.errors import nearest
+
+            raise click.UsageError(words.NO_COMMAND(name=args[0], nearest=nearest(args[0], COMMANDS)), ctx)
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        choose_language(self, ctx, args)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        ctx.params.clear()
+        return super().invoke(ctx)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write("  $ misstep run python train.py\n  $ misstep show last\n")
+        formatter.write_paragraph()
+        formatter.write_text(words.ABOUT())
+        formatter.write_paragraph()
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section(words.COMMANDS()):
+            formatter.write_dl([(name, found.get_short_help_str()) for name, found in commands if found is not None])
+        with formatter.section(words.OPTIONS()):
+            formatter.write_dl([record for param in self.get_params(ctx) if (record := param.get_help_record(ctx))])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    i18n.choose(None)
+    try:
+        code = _program().main(
+            list(sys.argv[1:] if arguments is None else arguments), prog_name="misstep", standalone_mode=False
+        )
+        sys.stdout.flush()
+        return code if isinstance(code, int) else FINE
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return USAGE
+    except click.UsageError as error:
+        hint = f" {words.TRY_HELP(command=error.ctx.command_path)}" if error.ctx is not None else ""
+        return _complain(f"{error.format_message().rstrip('.')}.{hint}", USAGE)
+    except click.ClickException as error:
+        return _complain(error.format_message(), FAILED)
+    except MisstepError as error:
+        return _complain(str(error), FAILED)
+    except (click.Abort, KeyboardInterrupt):
+        return 130
+    except BrokenPipeError:
+        # `misstep show | head`: the reader has had enough. Without this, Python complains again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+
+
+def _program() -> Misstep:
+    version = click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_show_version)
+    version.help = "0.1.0"
+    lang = Option(["--lang"], type=click.Choice(i18n.LANGUAGES), text=words.HELP_LANG)
+    return Misstep(name="misstep", params=[lang, version], no_args_is_help=True)
+
+
+def _show_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from misstep import __version__
+
+        click.echo(f"misstep {__version__}")
+        ctx.exit(FINE)
+
+
+def _complain(message: str, code: int) -> int:
+    click.echo(f"misstep: {message}", err=True)
+    return code

@@ -1,0 +1,52 @@
+"""misstep finds the step where training went wrong.
+
+    import misstep
+    session = misstep.attach(model, optimizer)      # the training loop stays as it is
+    run = misstep.open_run("missteps/try-7")        # live or finished
+
+The public names are looked up when they are first used: importing misstep imports nothing else.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from misstep.capture.session import Session, attach
+    from misstep.core.address import Address
+    from misstep.errors import MisstepError
+    from misstep.store.reader import Run, open_run
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Address",
+    "MisstepError",
+    "Run",
+    "Session",
+    "__version__",
+    "attach",
+    "open_run",
+]
+
+_HOMES = {
+    "Address": "misstep.core.address",
+    "MisstepError": "misstep.errors",
+    "Run": "misstep.store.reader",
+    "Session": "misstep.capture.session",
+    "attach": "misstep.capture.session",
+    "open_run": "misstep.store.reader",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'misstep' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

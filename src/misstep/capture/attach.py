@@ -1,0 +1,50 @@
+"""The engine's door: what the shim calls once a framework has been imported.
+
+Attaching only finds the seams. The session goes live at the first training event (a forward with gradients, a
+backward, an optimizer step), so launchers, DataLoader workers and scripts that merely import torch leave no trace.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+from typing import Literal
+
+Framework = Literal["pytorch", "mindspore"]
+
+SHIM = Path(__file__).resolve().parent / "shim"
+"""The directory whose sitecustomize.py attaches; `misstep run` puts it at the front of PYTHONPATH."""
+
+_LENT_PACKAGES = ("ml_dtypes", "msgspec")
+
+
+def attach_framework(framework: Framework) -> None:
+    """Watch everything this process trains with that framework."""
+    # Here and not at the top: the parent process imports this module for SHIM alone.
+    from misstep.adapters.base import adapter_named
+    from misstep.capture.session import session_for_process
+
+    session_for_process().use(adapter_named(framework))
+
+
+def environment_for_child(environment: dict[str, str], run: Path) -> dict[str, str]:
+    """What a command needs in its environment so that every Python process in it attaches to this run."""
+    path = [part for part in environment.get("PYTHONPATH", "").split(os.pathsep) if part and part != str(SHIM)]
+    return {
+        **environment,
+        "PYTHONPATH": os.pathsep.join([str(SHIM), *path]),
+        "MISSTEP_ATTACH": "1",
+        "MISSTEP_RUN": str(run.absolute()),
+        "MISSTEP_PACKAGES": os.pathsep.join(_places_of(_LENT_PACKAGES)),
+    }
+
+
+def _places_of(packages: tuple[str, ...]) -> list[str]:
+    """The directories our small dependencies live in, for a command whose own environment lacks them."""
+    places: dict[str, None] = {}
+    for package in packages:
+        spec = importlib.util.find_spec(package)
+        if spec is not None and spec.origin is not None:
+            places[str(Path(spec.origin).resolve().parent.parent)] = None
+    return list(places)

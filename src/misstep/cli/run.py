@@ -1,0 +1,169 @@
+"""`misstep run <any command>`: the command, unchanged, with misstep in every Python process of it that trains.
+
+    this process ── environment: PYTHONPATH = shim, MISSTEP_RUN = the run directory ──► the command
+         └── reads the run directory: a status line while it runs, a report when it has ended
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from misstep.capture.attach import environment_for_child
+from misstep.cli import words
+from misstep.cli.command import command as define
+from misstep.cli.command import dir_option, option
+from misstep.cli.launch import NOT_FOUND, CannotStart, run_command
+from misstep.cli.progress import Progress
+from misstep.cli.report import report_run
+from misstep.cli.status import StatusLine, can_draw
+from misstep.settings import BY_NAME, SETTINGS, Settings
+from misstep.store.runs import new_run_directory
+
+REDRAW_SECONDS = 0.25
+_ACTIONS = click.Choice(BY_NAME["then"].choices)
+_STEPS = re.compile(r"\s*(\d+|\d*:\d*)(\s*,\s*(\d+|\d*:\d*))*\s*")
+_PYTHON = re.compile(r"python[\d.]*(\.exe)?")
+
+
+@define(
+    "run",
+    about=words.ABOUT_RUN,
+    examples=(
+        "misstep run python train.py",
+        "misstep run --level op --steps 400:420 python train.py",
+        "misstep run --watch overflow --then stop torchrun --nproc-per-node 2 train.py",
+    ),
+    # Options end at the command, so that everything behind it is the command's own.
+    context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
+)
+@option("--level", type=click.Choice(BY_NAME["level"].choices), text=words.HELP_LEVEL)
+@option("--steps", text=words.HELP_STEPS)
+@option("--watch", multiple=True, metavar="CONDITION", text=words.HELP_WATCH)
+@option("--then", type=_ACTIONS, text=words.HELP_THEN)
+@option("--on-nan", type=_ACTIONS, text=words.HELP_ON_NAN)
+@option("--budget", metavar="SHARE", text=words.HELP_BUDGET)
+@option("--name", text=words.HELP_NAME)
+@dir_option
+@option("--pause-at-start", is_flag=True, default=None, text=words.HELP_PAUSE_AT_START)
+@option("--no-ui", is_flag=True, text=words.HELP_NO_UI)
+@option("-q", "--quiet", is_flag=True, text=words.HELP_QUIET)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def command(
+    command: tuple[str, ...],
+    *,
+    quiet: bool,
+    no_ui: bool,
+    directory: str | None,
+    watch: tuple[str, ...],
+    **given: Any,
+) -> int:
+    if not command:
+        raise click.UsageError(words.NO_COMMAND_GIVEN(), click.get_current_context())
+    if given["steps"] and not _STEPS.fullmatch(given["steps"]):
+        raise click.UsageError(words.BAD_STEPS(steps=given["steps"]), click.get_current_context())
+    chosen = {**given, "dir": directory, "watch": ";".join(watch) or None}
+    settings = Settings.load(**chosen)
+    return launch(command, settings, {k for k, v in chosen.items() if v is not None}, quiet=quiet, ui=not no_ui)
+
+
+def launch(command: tuple[str, ...], settings: Settings, given: set[str], *, quiet: bool, ui: bool) -> int:
+    """Run the command under misstep; its exit code."""
+    try:
+        run = new_run_directory(settings.dir, settings.name)
+    except OSError as error:
+        _say(words.UNWATCHED(folder=settings.dir, why=error.strerror or error))
+        return _unwatched(command)
+    progress = Progress(run)
+    line = StatusLine(sys.stderr) if not quiet and can_draw(sys.stderr) else None
+    environment = child_environment(command, settings, given, run)
+    if ui:
+        environment.update(hub_for_run(run, settings))
+    try:
+        code = run_command(
+            command, environment, tick=_drawing(progress, line), seconds=REDRAW_SECONDS if line is not None else None
+        )
+    except CannotStart as error:
+        return _explain(command, error)
+    finally:
+        if line is not None:
+            line.close()
+        _remove_if_empty(run)
+    if not quiet:
+        progress.look()
+        report_run(progress, code, hiding_flag=hiding_flag(command), say=_say)
+    return code
+
+
+def child_environment(command: tuple[str, ...], settings: Settings, given: set[str], run: Path) -> dict[str, str]:
+    """Our environment, the settings in force, and what makes every Python process attach."""
+    ours = {setting.variable for setting in SETTINGS}
+    inherited = {name: value for name, value in os.environ.items() if name not in ours}
+    # What was given is passed on even at its default: misstep.toml may say otherwise, and the call comes first.
+    asked = {BY_NAME[name].variable: str(getattr(settings, name)) for name in given}
+    chosen = {**settings.environment(), **asked, "MISSTEP_COMMAND": shlex.join(command)}
+    return environment_for_child({**inherited, **chosen}, run)
+
+
+def hub_for_run(run: Path, settings: Settings) -> dict[str, str]:
+    """The variables by which trainees find the hub of this run; none while a hub is not part of `misstep run`."""
+    return {}
+
+
+def _drawing(progress: Progress, line: StatusLine | None) -> Callable[[], None]:
+    def tick() -> None:
+        if line is not None:
+            progress.look()
+            line.draw(progress.sentence())
+
+    return tick
+
+
+def _unwatched(command: tuple[str, ...]) -> int:
+    try:
+        return run_command(command, os.environ)
+    except CannotStart as error:
+        return _explain(command, error)
+
+
+def _explain(command: tuple[str, ...], error: CannotStart) -> int:
+    program = command[0]
+    hint = words.HINT_PYTHON(command=program) if program.endswith(".py") and Path(program).is_file() else ""
+    if error.exit_code == NOT_FOUND:
+        _say(words.NOT_FOUND(command=program, hint=hint))
+    else:
+        _say(words.NOT_EXECUTABLE(command=program, why=error, hint=hint))
+    return error.exit_code
+
+
+def hiding_flag(command: tuple[str, ...]) -> str:
+    """The option of python that keeps misstep out (-E, -I, -S), when the command has one."""
+    if not command or not _PYTHON.fullmatch(Path(command[0]).name):
+        return ""
+    for argument in command[1:]:
+        if not argument.startswith("-") or argument in ("-m", "-c", "-"):
+            return ""
+        for flag in "EIS":
+            if flag in argument[1:] and not argument.startswith("--"):
+                return f"-{flag}"
+    return ""
+
+
+def _remove_if_empty(run: Path) -> None:
+    """A command that never trained leaves no run behind."""
+    try:
+        run.rmdir()
+        run.parent.rmdir()
+    except OSError:
+        pass  # something is in it, and stays
+
+
+def _say(sentence: str) -> None:
+    click.echo(f"misstep: {sentence}", err=True)
