@@ -1,0 +1,265 @@
+"""Whether training goes on or waits: a state machine that knows neither threads nor sockets nor clocks.
+
+      running ──pause──► pausing ──next node or boundary──► paused ──continue──► running
+         │                                                   │  ▲
+         │                       step, until, next, run_to   ▼  │ goal reached, or a hit
+         └────────────────────────────────────────────────► stepping
+      any ──terminate──► terminating ──► ended            any ──detach──► detached
+
+Facts come in (a node was passed, a step ended, a command arrived) and a verdict comes out. Every change that could
+make somebody's command wrong raises `rev`; a command that carries an older one is refused.
+
+With several ranks a pause must find all of them at the end of the same step, or one would wait inside a collective
+for a peer that stands still. A rank that wants to pause therefore *asks*: every rank tells the earliest boundary it
+can still stop at (`rendezvous`) and holds there, and all run on to the latest of those (`meet`).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from misstep.core.goals import AtStep, Goal, NextNode, Soon, Spot, StepFacts, ToNode, Until, to_node
+from misstep.core.messages import Command
+from misstep.core.views import ControlPhase, Granularity, QueuedView, Reason
+from misstep.errors import ControlError, StaleCommand
+
+Verdict = Literal["go", "wait", "ask", "stop", "detach"]
+"""ask: wait until the hub has named the step at which all ranks meet."""
+
+
+class Control:
+    """The state of one rank. Its owner calls every method under one lock."""
+
+    def __init__(self, *, step: int = 0, granularity: Granularity = "module") -> None:
+        self.phase: ControlPhase = "running"
+        self.rev = 1
+        self.step = step
+        """The last step that ended; the one under way is one more."""
+        self.spot: Spot | None = None
+        self.reason: Reason | None = None
+        self.granularity: Granularity = granularity
+        self.goal: Goal | None = None
+        self.coordinated = False
+        """Whether pauses that one rank decides alone must be agreed with others first."""
+        self.wish: Reason | None = None
+        self.held = False
+        self.queue: list[tuple[Command, float]] = []
+        """Commands that wait until the present goal is reached, and when they were typed."""
+        self._at_boundary = True
+
+    # ── what the training thread tells ──
+
+    def starting(self, *, pause: bool) -> Verdict:
+        """Before the first step."""
+        if pause:
+            self._pause(Reason("start", "paused before the first step"))
+        return self._verdict()
+
+    def at_node(self, spot: Spot) -> Verdict:
+        self._at_boundary = False
+        self.spot = spot
+        if self.phase in ("terminating", "detached"):
+            return self._verdict()
+        goal = self.goal
+        if isinstance(goal, Soon):
+            self._pause(Reason("user", "paused on request"))
+        elif isinstance(goal, NextNode) and spot.when == "after" and self._fine_enough(spot):
+            self._reach(Reason("node", f"{spot.node} ran ({spot.phase})"))
+        elif isinstance(goal, ToNode) and goal.matches(spot):
+            self._reach(Reason("node", f"reached {goal}"))
+        return self._verdict()
+
+    def step_boundary(self, facts: StepFacts, *, hit: Reason | None = None, now: float = 0.0) -> Verdict:
+        """A step ended; `hit` when a watchpoint that pauses tripped in it."""
+        self.step = facts.step
+        self.spot = None
+        self._at_boundary = True
+        if self.phase in ("terminating", "detached"):
+            return self._verdict()
+        goal, wish = self.goal, hit
+        if wish is None and isinstance(goal, Until) and goal.holds(facts, now=now):
+            wish = Reason("until", f"{goal.text} holds at step {facts.step}")
+        if isinstance(goal, AtStep) and facts.step >= goal.step:
+            self._reach(hit or goal.reason or Reason("step", f"step {facts.step} ended"), keep_queue=hit is None)
+        elif wish is not None and (self.coordinated or self.held):
+            self.wish = wish
+            self._become("pausing")
+            return "ask"
+        elif wish is not None:
+            self._reach(wish, keep_queue=hit is None)
+        elif isinstance(goal, Soon):
+            self._pause(Reason("user", "paused on request"))
+        elif isinstance(goal, ToNode) and facts.step >= goal.limit:
+            self._pause(Reason("step_end", f"{goal.node} was not met in step {facts.step}; paused at its end"))
+        elif isinstance(goal, NextNode) and facts.step >= goal.limit:
+            self._reach(Reason("step_end", f"step {facts.step} ended"))
+        return "ask" if self.held and self.phase != "paused" else self._verdict()
+
+    @property
+    def must_wait(self) -> bool:
+        """True while the training thread has to stand still."""
+        return self.phase == "paused" or ((self.held or self.wish is not None) and self._at_boundary)
+
+    @property
+    def wants_nodes(self) -> bool:
+        """True while somebody needs to hear of every node."""
+        return isinstance(self.goal, Soon | NextNode | ToNode) or self.phase == "terminating"
+
+    # ── what a client, through the hub, asks ──
+
+    def obey(self, command: Command, *, now: float = 0.0) -> str:
+        """Carry a command out, or queue it while training is on its way elsewhere; a sentence about it comes back."""
+        self._check(command)
+        if command.op == "granularity":
+            self.granularity = command.granularity or "module"
+            self.rev += 1
+            return f"nodes are {self.granularity}s now"
+        if command.op == "pause":
+            return self._ask_pause()
+        if command.op in ("continue", "terminate", "detach"):
+            return self._leave(command.op)
+        goal = self._goal(command, now=now)
+        if self.phase in ("stepping", "pausing"):
+            if len(self.queue) >= 100:
+                raise ControlError("100 commands are waiting already; pause or continue first", code="denied")
+            self.queue.append((command, now))
+            self.rev += 1
+            return f"queued: {goal}"
+        self._head_for(goal)
+        return f"on the way to {goal}"
+
+    def rendezvous(self) -> int:
+        """The earliest boundary this rank can still stop at. It holds there until `meet` names the step."""
+        if self.phase in ("terminating", "detached", "ended"):
+            return self.step
+        standing = self._at_boundary and (self.phase == "paused" or self.wish is not None or self.held)
+        if not (self.phase == "paused" and self._at_boundary):
+            self.held = True
+        return self.step if standing else self.step + 1
+
+    def meet(self, step: int, reason: Reason) -> None:
+        """All ranks pause at the end of this step."""
+        self.held = False
+        own, self.wish = self.wish, None
+        reason = own or reason
+        if self.phase in ("terminating", "detached", "ended"):
+            return
+        if self.phase == "paused" and self._at_boundary and self.step >= step:
+            return
+        if own is not None and self._at_boundary and self.step >= step:
+            self._pause(reason)
+            return
+        self.queue.clear()
+        self.goal = AtStep(step, reason)
+        self._become("pausing")
+
+    def release(self) -> None:
+        """Nobody will name a meeting step (the hub is lost): a wish is fulfilled alone, a hold is let go."""
+        self.held = False
+        own, self.wish = self.wish, None
+        if own is not None:
+            self._pause(own)
+
+    def pause_for(self, reason: Reason) -> None:
+        """Pause at the next boundary for a reason of our own (a signal, a condition across ranks)."""
+        if self.phase in ("running", "stepping"):
+            self.goal = AtStep(self.step + 1, reason)
+            self._become("pausing")
+
+    def go_on(self, text: str) -> None:
+        """Continue without having been told to: the debugger is gone."""
+        if self.phase in ("paused", "pausing", "stepping"):
+            self._leave("continue")
+            self.reason = Reason("end", text)
+
+    def end(self, text: str = "") -> None:
+        if self.phase not in ("ended", "detached"):
+            self.goal, self.wish, self.held = None, None, False
+            self.queue.clear()
+            self.reason = Reason("end", text)
+            self._become("ended")
+
+    def goal_text(self) -> str:
+        return "" if self.goal is None else str(self.goal)
+
+    def queued(self) -> tuple[QueuedView, ...]:
+        return tuple(QueuedView(command.id, command.op, _text(command)) for command, _ in self.queue)
+
+    # ── inside ──
+
+    def _check(self, command: Command) -> None:
+        if command.rev is not None and command.rev != self.rev:
+            raise StaleCommand(
+                f"the run moved since you looked (revision {self.rev}, yours {command.rev}); it is {self.phase} now"
+            )
+        if self.phase in ("ended", "detached", "terminating"):
+            raise ControlError(f"cannot {command.op}: training is {self.phase}", code="not_running")
+
+    def _ask_pause(self) -> str:
+        if self.phase == "paused":
+            raise ControlError("training is paused already", code="not_running")
+        if self.phase != "pausing":
+            self.queue.clear()
+            self.goal = Soon()
+            self._become("pausing")
+        return "pausing at the next node"
+
+    def _leave(self, op: str) -> str:
+        if op == "continue" and self.phase == "running":
+            raise ControlError("training is running already", code="not_paused")
+        self.goal, self.reason, self.wish, self.held = None, None, None, False
+        self.queue.clear()
+        if op == "continue":
+            self._become("running")
+            return "running"
+        self._become("terminating" if op == "terminate" else "detached")
+        return "ending at the next node or boundary" if op == "terminate" else "hooks come off; training goes on alone"
+
+    def _goal(self, command: Command, *, now: float) -> Goal:
+        if command.op == "step":
+            if not 1 <= command.count < 2**31:
+                raise ControlError(f"cannot take {command.count} steps; from 1 to 2147483647", code="bad_request")
+            return AtStep(self.step + command.count)
+        if command.op == "until":
+            return Until(command.condition, now=now)
+        if command.op == "next":
+            return NextNode(self.step + 1)
+        if command.op == "run_to":
+            return to_node(command, limit=self.step + 1)
+        raise ControlError(f"a live training cannot {command.op}", code="unsupported")
+
+    def _head_for(self, goal: Goal) -> None:
+        self.goal, self.reason = goal, None
+        self._become("stepping")
+
+    def _reach(self, reason: Reason, *, keep_queue: bool = True) -> None:
+        """The goal is reached: the next queued command takes over, or training pauses."""
+        if keep_queue and self.queue:
+            command, typed = self.queue.pop(0)
+            self._head_for(self._goal(command, now=typed))
+            return
+        self._pause(reason)
+
+    def _pause(self, reason: Reason) -> None:
+        self.goal, self.reason, self.wish = None, reason, None
+        self.queue.clear()
+        self._become("paused")
+
+    def _become(self, phase: ControlPhase) -> None:
+        self.phase = phase
+        self.rev += 1
+
+    def _fine_enough(self, spot: Spot) -> bool:
+        return self.granularity == "operator" or spot.kind != "operator"
+
+    def _verdict(self) -> Verdict:
+        if self.phase == "terminating":
+            return "stop"
+        if self.phase == "detached":
+            return "detach"
+        return "wait" if self.must_wait else "go"
+
+
+def _text(command: Command) -> str:
+    detail = {"step": str(command.count), "until": command.condition, "run_to": command.node}.get(command.op, "")
+    return f"{command.op} {detail}".strip()
