@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from misstep.core.columns import Column, Columns, Evidence, Need
+from misstep.core.columns import Column, Columns, Evidence, Need, percentage
 from misstep.core.conditions import BOUNDS, Condition, Parameter, Relation, checked
 from misstep.core.watch import ErrorMark, Reading
 
@@ -74,27 +74,26 @@ def compare(condition: Condition, given: Given, columns: Columns) -> list[tuple[
 
 def measured(parameter: Parameter, given: Given, columns: Columns) -> Column:
     """The number a threshold is compared with; NaN where it does not exist."""
-    with np.errstate(all="ignore"):
-        if parameter.measure == "range_percentage":
-            return columns.share_within(given[BOUNDS[0]], given[BOUNDS[1]])
-        if parameter.measure == "update_ratio":
+    if parameter.measure == "range_percentage":
+        return columns.share_within(given[BOUNDS[0]], given[BOUNDS[1]])
+    if parameter.measure == "unchanged":
+        tolerance = {"rtol": given["rtol"], "atol": given["atol"]}
+        return percentage(columns.change("within", **tolerance), columns.change("count", **tolerance))
+    if parameter.measure == "update_ratio":
+        with np.errstate(all="ignore"):
             ratio: Column = columns.change("mean_abs") / (columns.change("mean_abs_before") + given["epsilon"])
             return ratio
-        if parameter.measure == "unchanged":
-            tolerance = {"rtol": given["rtol"], "atol": given["atol"]}
-            share: Column = 100.0 * columns.change("within", **tolerance) / columns.change("count", **tolerance)
-            return share
-        return columns[parameter.measure]
+    return columns[parameter.measure]
 
 
-def missing(condition: Condition, given: Given, columns: Columns) -> tuple[ErrorMark | None, Column]:
-    """Which rows lack what the condition needs beyond statistics, and the mark that says so."""
+def missing(condition: Condition, given: Given, columns: Columns) -> tuple[ErrorMark, Column] | None:
+    """Which rows lack what the condition needs beyond statistics, and the mark that says so; None for none."""
     if "previous" in condition.needs:
         tolerance = {"rtol": given["rtol"], "atol": given["atol"]} if "rtol" in given else {}
         return "no_previous", ~columns.has_previous(**tolerance)
     if any(parameter.measure == "range_percentage" and parameter.name in given for parameter in condition.thresholds):
         return "no_value", ~columns.has_values(given[BOUNDS[0]], given[BOUNDS[1]])
-    return None, np.zeros(len(columns), dtype=bool)
+    return None
 
 
 def marks_of(condition: Condition, given: Given, columns: Columns, position: int) -> tuple[ErrorMark, ...]:
@@ -104,9 +103,9 @@ def marks_of(condition: Condition, given: Given, columns: Columns, position: int
         marks.append("nan")
     if columns["inf"][position]:
         marks.append("inf")
-    mark, lacking = missing(condition, given, columns)
-    if mark is not None and lacking[position]:
-        marks.append(mark)
+    lacking = missing(condition, given, columns)
+    if lacking is not None and lacking[1][position]:
+        marks.append(lacking[0])
     return tuple(marks)
 
 

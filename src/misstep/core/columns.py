@@ -51,13 +51,15 @@ class Columns:
         step: int = 0,
         flags: Column | None = None,
         evidence: EvidenceOf | None = None,
-        rows: Column | None = None,
     ) -> None:
         self.step = step
-        self.rows = np.arange(len(summary)) if rows is None else rows
+        self.rows: Column = np.arange(len(summary))
+        """Positions in the step's arrays."""
+        self._whole: Columns | None = None
         self._summary = summary
         self._flags = flags
         self._evidence = evidence
+        self._all_finite: bool | None = None
         self._ready: dict[Any, Column] = {}
         self._changes: dict[tuple[int, float, float], Any] = {}
         self._within: dict[tuple[int, float, float], int | None] = {}
@@ -73,32 +75,40 @@ class Columns:
         return len(self.rows)
 
     def __getitem__(self, name: str) -> Column:
-        if name not in self._ready:
-            if name in DERIVED:
-                with np.errstate(all="ignore"):
-                    self._ready[name] = DERIVED[name](self)
+        ready = self._ready.get(name)
+        if ready is None:
+            if self._whole is not None and not name.startswith("previous."):
+                # Computed once for the step, then picked from. Previous values are fetched only for the rows asked.
+                ready = self._whole[name][self.rows]
+            elif name in DERIVED:
+                ready = DERIVED[name](self)
             else:
-                self._ready[name] = self._summary[name].astype(np.float64)
-        return self._ready[name]
+                ready = self._summary[name].astype(np.float64)
+            self._ready[name] = ready
+        return ready
 
     def take(self, positions: Column) -> Columns:
-        """Some of the rows; what was fetched for one view is known to all."""
-        part = Columns(
-            self._summary[positions],
-            step=self.step,
-            flags=None if self._flags is None else self._flags[positions],
-            evidence=self._evidence,
-            rows=self.rows[positions],
-        )
-        part._changes, part._within = self._changes, self._within
+        """Some of the rows of a whole step; what was fetched for one view is known to all."""
+        part = Columns.__new__(Columns)
+        part.step, part.rows, part._whole = self.step, positions, self
+        part._summary, part._flags, part._evidence = self._summary, self._flags, self._evidence
+        part._ready, part._changes, part._within = {}, self._changes, self._within
         return part
+
+    @property
+    def all_finite(self) -> bool:
+        """Nothing in the whole step is bad: the usual case, known from one look."""
+        whole = self if self._whole is None else self._whole
+        if whole._all_finite is None:
+            whole._all_finite = not whole["nonfinite"].any()
+        return whole._all_finite
 
     @property
     def born_here(self) -> Column:
         """The node's inputs were seen and finite, and the memory is its own: bad values in it are its own too."""
         if self._flags is None:
             return np.zeros(len(self), dtype=bool)
-        own: Column = (self._flags & (INPUTS_SEEN | INPUTS_BAD | ALIAS)) == INPUTS_SEEN
+        own: Column = (self._flags[self.rows] & (INPUTS_SEEN | INPUTS_BAD | ALIAS)) == INPUTS_SEEN
         return own
 
     def change(self, field: str, *, rtol: float = RTOL, atol: float = ATOL) -> Column:
@@ -115,8 +125,7 @@ class Columns:
         key = ("within", low, high)
         if key not in self._ready:
             inside = np.array([self._inside(int(row), low, high) for row in self.rows], dtype=float)
-            with np.errstate(all="ignore"):
-                self._ready[key] = 100.0 * inside / self["count"]
+            self._ready[key] = percentage(inside, self["count"])
         return self._ready[key]
 
     def has_previous(self, *, rtol: float = RTOL, atol: float = ATOL) -> Column:
@@ -141,17 +150,24 @@ class Columns:
         return float("nan") if inside is None else float(inside)
 
 
+def percentage(part: Column, whole: Column) -> Column:
+    """NaN for an empty whole."""
+    with np.errstate(all="ignore"):
+        share: Column = 100.0 * part / whole
+        return share
+
+
 DERIVED: dict[str, Callable[[Columns], Column]] = {
-    "inf": lambda c: c["pos_inf"] + c["neg_inf"],
-    "nonfinite": lambda c: c["nan"] + c["inf"],
-    "zero_percentage": lambda c: 100.0 * c["zeros"] / c["count"],
+    "inf": lambda c: c._summary["pos_inf"] + c._summary["neg_inf"],
+    "nonfinite": lambda c: c._summary["nan"] + c._summary["pos_inf"] + c._summary["neg_inf"],
+    "zero_percentage": lambda c: percentage(c["zeros"], c["count"]),
     "abs_max": lambda c: np.maximum(np.abs(c["min"]), np.abs(c["max"])),
     "spread": lambda c: c["max"] - c["min"],
     "step": lambda c: np.full(len(c), float(c.step)),
     "previous.mean_abs_change": lambda c: c.change("mean_abs"),
     "previous.max_abs_change": lambda c: c.change("max_abs"),
     "previous.abs_mean": lambda c: c.change("mean_abs_before"),
-    "previous.unchanged_percentage": lambda c: 100.0 * c.change("within") / c.change("count"),
+    "previous.unchanged_percentage": lambda c: percentage(c.change("within"), c.change("count")),
 }
 """Numbers computed from the others. Of an empty tensor most are NaN, which trips no threshold."""
 

@@ -64,10 +64,11 @@ class Member:
     def family_key(self) -> tuple[Any, ...]:
         if self.expression is not None:
             return ("expression", self.expression.skeleton)
-        free, fixed = self._free(), self.given.items()
+        free, fixed = self.free, self.given.items()
         return (self.watch.condition, free, tuple(sorted(item for item in fixed if item[0] not in free)))
 
-    def _free(self) -> tuple[str, ...]:
+    @property
+    def free(self) -> tuple[str, ...]:
         """Thresholds that only meet the measure in a comparison. A tolerance enters the measure itself."""
         thresholds = () if self.condition is None else self.condition.thresholds
         return tuple(p.name for p in thresholds if p.name in self.given and p.measure != "unchanged")
@@ -162,9 +163,13 @@ class Family:
         self.condition, self.expression, self.needs = first.condition, first.expression, first.needs
         self.overflow = self.condition is not None and self.condition.overflow
         self._given: Mapping[str, Any] = {
-            name: np.array([[member.given[name]] for member in members]) if name in first._free() else value
+            name: np.array([[member.given[name]] for member in members]) if name in first.free else value
             for name, value in first.given.items()
         }
+        self._loosest: dict[str, Any] = dict(first.given)
+        if self.condition is not None:
+            free = [parameter for parameter in self.condition.thresholds if parameter.name in first.free]
+            self._loosest |= {parameter.name: _loosest(parameter, members) for parameter in free}
         self._constants: tuple[Column, ...] = ()
         if self.expression is not None:
             several = [member.expression.constants for member in members if member.expression is not None]
@@ -190,19 +195,37 @@ class Family:
         """The answers; None when nobody hits, which is the usual case and must be quick."""
         if not len(rows):
             return None
+        if self.overflow and columns.all_finite:
+            return None
         part = columns if len(rows) == len(columns) else columns.take(rows)
-        marked = np.zeros(len(rows), dtype=bool)
+        marked = self._unanswerable(part)
         compared: Sequence[tuple[Parameter, Column, Column]] = ()
         if self.expression is not None:
             truth = self.expression(part, self._constants)
-            if "previous" in self.needs:
-                marked = ~part.has_previous()
-        elif self.condition is not None and self.condition.check is not None:
-            truth = self.condition.check(part)
-        elif self.condition is not None:
-            _, lacking = missing(self.condition, self._given, part)
-            marked = (part["nonfinite"] > 0) | lacking
+        elif self.condition is None or self.condition.check is not None:
+            truth = self.condition.check(part) if self.condition and self.condition.check else marked
+        else:
+            if not marked.any() and not any(hit.any() for _, _, hit in compare(self.condition, self._loosest, part)):
+                return None
             compared = compare(self.condition, self._given, part)
             truth = np.logical_or.reduce([np.broadcast_to(hit, who.shape) for _, _, hit in compared])
         truth = (truth | marked) & who
         return Asked(self, part, truth, marked, compared) if truth.any() else None
+
+    def _unanswerable(self, part: Columns) -> Truths:
+        """Rows with bad values or without what the question needs."""
+        marked: Truths = np.zeros(len(part), dtype=bool)
+        if self.overflow:
+            return marked
+        if self.condition is None:
+            return ~part.has_previous() if "previous" in self.needs else marked
+        lacking = missing(self.condition, self._given, part)
+        if not part.all_finite:
+            marked = part["nonfinite"] > 0
+        return marked if lacking is None else marked | lacking[1]
+
+
+def _loosest(parameter: Parameter, members: Sequence[Member]) -> float:
+    """The threshold of the family that trips first: when it does not, none does."""
+    values = [float(member.given[parameter.name]) for member in members]
+    return max(values) if parameter.relation == "lt" else min(values)
