@@ -36,7 +36,7 @@ class Rank:
         paths = rank_paths(run, rank)
         self.number = rank
         self.events: list[Event] = []
-        self.steps: dict[int, Step] = {}
+        self.last_step_number = -1
         self.hits: dict[int, Hit] = {}
         self.verdicts: dict[int, Verdict] = {}
         """By step: a later word on the same step (after a replay) replaces the first."""
@@ -44,7 +44,8 @@ class Rank:
         self.watchpoints: dict[int, Watchpoint] = {}
         self.graph = Graph()
         self.stats = StatsReader(paths.stats)
-        self.pack = PackReader(paths.pack, paths.index)
+        self._pack = PackReader(paths.pack, paths.index)
+        self._pack_stale = True
         self.touched = 0.0
         self._journal = LineReader(paths.journal)
         self._graph_lines = LineReader(paths.graph)
@@ -52,6 +53,8 @@ class Rank:
         self._end: dict[str, Any] | None = None
         self._paused = False
         self._broken: dict[str, str] = {}
+        self._steps: dict[int, Step] = {}
+        self._unread_steps: list[dict[str, Any]] = []
         self._ids: dict[Address, int] = {}
 
     def refresh(self) -> None:
@@ -62,17 +65,35 @@ class Rank:
             pass
         for plain in self._journal.new_lines():
             self._take_in(plain)
-        for part in (self.stats.refresh, self.pack.refresh):
-            try:
-                part()
-            except (RunDamaged, OSError) as error:
-                self._broken[part.__qualname__] = str(error)
+        self._guarded("stats", self.stats.refresh)
+        self._pack_stale = True
         for plain in self._graph_lines.new_lines():
             self._take_in_graph(plain)
 
     @property
+    def steps(self) -> dict[int, Step]:
+        """By number; a step told twice (trained again from a checkpoint) is the later one."""
+        for plain in self._unread_steps:
+            try:
+                self._steps[plain["number"]] = decode(Step, plain)
+            except (TypeError, ValueError) as error:
+                self._broken["step"] = (
+                    f"rank-{self.number}/journal.jsonl: step {plain['number']} makes no sense ({error})"
+                )
+        self._unread_steps.clear()
+        return self._steps
+
+    @property
+    def pack(self) -> PackReader:
+        """Read when first asked for: a run may hold many thousand tensors that nobody wants today."""
+        if self._pack_stale:
+            self._pack_stale = False
+            self._guarded("pack", self._pack.refresh)
+        return self._pack
+
+    @property
     def state(self) -> RunState:
-        return rank_state(end=self._end, paused=self._paused, steps=bool(self.steps), alive=self.alive)
+        return rank_state(end=self._end, paused=self._paused, steps=self.last_step_number >= 0, alive=self.alive)
 
     @property
     def alive(self) -> bool:
@@ -137,6 +158,12 @@ class Rank:
         parts = (self._journal, self._graph_lines, self.stats, self.pack)
         return list(self._broken.values()) + [sentence for part in parts for sentence in part.damage(alive=alive)]
 
+    def _guarded(self, name: str, refresh: Callable[[], None]) -> None:
+        try:
+            refresh()
+        except (RunDamaged, OSError) as error:
+            self._broken[name] = str(error)
+
     # ── taking in ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _take_in(self, plain: dict[str, Any]) -> None:
@@ -192,8 +219,9 @@ class Rank:
         self._paused = facts.get("state") == "paused"
 
     def _step(self, facts: dict[str, Any]) -> None:
-        step = decode(Step, facts["step"])
-        self.steps[step.number] = step
+        # Read when first asked for: a week of training is a million of them, and most readers want the last.
+        self.last_step_number = max(self.last_step_number, int(facts["step"]["number"]))
+        self._unread_steps.append(facts["step"])
 
     def _hit(self, facts: dict[str, Any]) -> None:
         hit = decode(Hit, facts["hit"])

@@ -131,8 +131,8 @@ class Run:
     @property
     def last_step(self) -> Step | None:
         """The furthest step any rank has finished."""
-        last = [max(rank.steps.values(), key=lambda step: step.number) for rank in self._ranks.values() if rank.steps]
-        return max(last, key=lambda step: step.number, default=None)
+        furthest = max(self._ranks.values(), key=lambda rank: rank.last_step_number, default=None)
+        return furthest.steps.get(furthest.last_step_number) if furthest else None
 
     def hits(self, rank: int | None = None) -> list[Hit]:
         """Hits of one rank or of all, by step and execution order."""

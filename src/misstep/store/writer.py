@@ -290,13 +290,16 @@ class RunWriter:
         if not self._waiting_graph or not self._files:
             return
         graph = self._files[0]
-        kept = graph.append(b"".join(self._waiting_graph))
+        data = b"".join(self._waiting_graph)
+        kept = graph.append(data)
+        if kept == len(data):
+            self._waiting_graph.clear()
+            self._waiting_bytes -= kept
+            return
+        self._problem(graph.error, graph.path)
         while self._waiting_graph and kept >= len(self._waiting_graph[0]):
-            kept -= len(self._waiting_graph[0])
-            self._waiting_bytes -= len(self._waiting_graph.pop(0))
-        if graph.error is not None:
-            self._problem(graph.error, graph.path)
-            self._shed()
+            kept -= len(self._waiting_graph.pop(0))
+        self._shed()
 
     def _flush_journal(self) -> None:
         if not self._waiting:
