@@ -76,6 +76,9 @@ class Listener(Protocol):
     def going_live(self, adapter: Adapter) -> None:
         """This process really trains: called once, at the first forward with gradients, backward or optimizer step."""
 
+    def initial(self, adapter: Adapter, frame: Frame) -> None:
+        """The weights before training, as rows of step 0; called once, before the first update moves them."""
+
     def at_node(self, place: Place) -> None:
         """May block: this is where training pauses."""
 
@@ -86,7 +89,10 @@ class Listener(Protocol):
         """Weights have moved and are in the frame."""
 
     def step_done(self, adapter: Adapter, update: Update) -> None:
-        """The step is complete; may block, may change the level, begins the next frame."""
+        """The step is complete; may block, may change the level, begins the next frame.
+
+        With `update.overflow` the optimizer was not called (a gradient scaler skipped it): the step number stays.
+        """
 
     def exception(self, adapter: Adapter, error: BaseException, where: str) -> None:
         """The user's own code raised; it goes on rising after this."""
@@ -113,6 +119,9 @@ class Adapter(Protocol):
 
     def adopt(self, model: object, optimizer: object | None = None) -> None:
         """Name the tensors of this model first, instead of finding it when it is first called."""
+
+    def take_cost(self) -> float:
+        """Seconds spent in misstep's own code since the last call."""
 
     def parameters(self) -> Iterator[tuple[str, Any]]:
         """(name, tensor) of every weight known so far."""

@@ -126,6 +126,7 @@ class Frame:
         self._dtypes: list[int] = []
         self._inputs: list[tuple[int, ...] | None] = []
         self._aliases: dict[int, int] = {}
+        self._made_by: dict[int, int] = {}
 
     def begin(self, step: int) -> None:
         """Forget the previous step."""
@@ -159,6 +160,19 @@ class Frame:
         self._aliases[row] = self._aliases.get(of, of)
         return row
 
+    def trace(self, row: int, made_by: int) -> None:
+        """`row` (a gradient, a weight, the loss) holds what the operator of row `made_by` left there."""
+        if made_by >= 0:
+            self._made_by[row] = made_by
+
+    def source_of(self, row: int) -> int:
+        """The row whose memory this one shares or continues, or -1."""
+        return self._aliases.get(row, self._made_by.get(row, -1))
+
+    def count(self, row: int) -> int:
+        """How many elements a row already summarised has."""
+        return int(self.summary["count"][self._aliases.get(row, row)])
+
     def inputs_of(self, row: int) -> tuple[int, ...] | None:
         return self._inputs[row]
 
@@ -184,7 +198,9 @@ class Frame:
             summary[rows] = summary[list(self._aliases.values())]
             flags[rows] |= ALIAS
         bad = (summary["nan"] + summary["pos_inf"] + summary["neg_inf"]) > 0
+        # An input that holds only -Inf is an attention mask, and explains nothing by itself.
+        guilty = (summary["nan"] + summary["pos_inf"]) > 0
         for row in np.flatnonzero(bad):
-            if any(bad[source] for source in self._inputs[row] or ()):
+            if any(guilty[source] for source in self._inputs[row] or ()):
                 flags[row] |= INPUTS_BAD
         return head, summary

@@ -55,7 +55,6 @@ INPUTS_SEEN, INPUTS_BAD, ALIAS, QUEUED = 1, 2, 4, 8
 step, summarised once; summarised on the device and fetched at the end of the step."""
 
 DTYPE_NAMES = (
-    "unknown",
     "float64",
     "float32",
     "float16",
@@ -75,9 +74,12 @@ DTYPE_NAMES = (
     "bool",
     "complex64",
     "complex128",
+    "unknown",
 )
+"""In the order of the kernels' codes; append only."""
+
 DTYPE_CODES = {name: code for code, name in enumerate(DTYPE_NAMES)}
-ITEM_BYTES = (0, 8, 4, 2, 2, 1, 1, 1, 1, 1, 2, 4, 8, 1, 2, 4, 8, 1, 8, 16)
+ITEM_BYTES = (8, 4, 2, 2, 1, 1, 1, 1, 1, 2, 4, 8, 1, 2, 4, 8, 1, 8, 16, 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,255 @@
+"""The fake framework, seen by misstep: the shortest complete adapter, and the first to read before writing another."""
+
+from __future__ import annotations
+
+import os
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from misstep.adapters import fake_framework
+from misstep.adapters.base import Level, Listener, Place, Update
+from misstep.adapters.fake_framework import Descent, FakeModel, FakeParameter, FakeTensor
+from misstep.adapters.flow import Call, Flow, Memory, dtype_code, tensors_in
+from misstep.adapters.source import user_source
+
+
+class FakeAdapter:
+    """Everything an adapter must do, on a framework that hides nothing."""
+
+    name = "fake"
+
+    def __init__(self) -> None:
+        self._level: Level = "module"
+        self._listener: Listener | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        self._roots: list[weakref.ref[FakeModel]] = []
+        self._names: dict[int, tuple[weakref.ref[Any], str]] = {}
+        self._users: dict[str, list[int]] = {}
+        self._hooked: dict[int, list[tuple[Call, int]]] = {}
+        self._live = False
+        self._blamed: BaseException | None = None
+
+    # ---- what the session asks ----
+
+    def attach(self, listener: Listener) -> None:
+        self._forget()
+        self._listener = listener
+        self._flow = Flow(listener, _memory)
+        fake_framework.observer = self
+
+    def detach(self) -> None:
+        fake_framework.observer = None
+        self._listener = None
+        self._forget()
+
+    def set_level(self, level: Level) -> None:
+        self._level = level
+
+    def adopt(self, model: object, optimizer: object | None = None) -> None:
+        if not isinstance(model, FakeModel) or id(model) in self._names:
+            return
+        listener, first = self._listening(), not self._roots
+        self._roots.append(weakref.ref(model))
+        root = type(model).__name__
+        for path, module in model.named_modules():
+            name = root if not path else path if first else f"{root}.{path}"
+            self._names.setdefault(id(module), (weakref.ref(module), name))
+        for name, parameter in model.named_parameters():
+            self._names[id(parameter)] = (weakref.ref(parameter), name if first else f"{root}.{name}")
+        for _, module in model.named_modules():
+            node = listener.catalog.node(self._names[id(module)][1], "module", type(module).__name__)
+            for value in vars(module).values():
+                if isinstance(value, FakeParameter):
+                    self._users.setdefault(self._names[id(value)][1], []).append(node)
+
+    def parameters(self) -> Iterator[tuple[str, FakeParameter]]:
+        for root in self._roots:
+            model = root()
+            if model is not None:
+                for _, parameter in model.named_parameters():
+                    yield self._names[id(parameter)][1], parameter
+
+    def buffers(self) -> Iterator[tuple[str, Any]]:
+        return iter(())
+
+    def gradient(self, parameter: FakeParameter) -> FakeTensor | None:
+        return parameter.gradient
+
+    def array(self, tensor: FakeTensor) -> np.ndarray:
+        return tensor.data
+
+    def dtype_name(self, tensor: FakeTensor) -> str:
+        return str(tensor.data.dtype)
+
+    def versions(self) -> dict[str, str]:
+        return {"fake": "1", "numpy": np.__version__}
+
+    def rank(self) -> tuple[int, int]:
+        return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+
+    # ---- the seams, called by the framework ----
+
+    def module(self, module: FakeModel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        call = None
+        if fake_framework.recording():
+            call = self._guarded("entering a module", lambda: self._enter(module, args, kwargs))
+        try:
+            out = module.forward(*args, **kwargs)
+        except Exception as error:
+            self._raised(call, error)
+            raise
+        if call is not None:
+            self._guarded("leaving a module", lambda: self._leave(call, out))
+        return out
+
+    def before_operator(self, name: str, inputs: tuple[FakeTensor, ...]) -> Call | None:
+        if self._level != "op" or not fake_framework.recording():
+            return None
+        result: Call | None = self._guarded("an operator", lambda: self._before_operator(name, inputs))
+        return result
+
+    def after_operator(self, call: Call, out: FakeTensor) -> None:
+        self._guarded("an operator", lambda: self._hook(out, call, self._flow.after_operator(call, [out])))
+
+    def before_backward(self, loss: FakeTensor) -> None:
+        self._guarded("backward", lambda: self._loss(loss))
+
+    def before_update(self, optimizer: Descent) -> None:
+        self._guarded("before an update", lambda: self._before_update(optimizer))
+
+    def after_update(self, optimizer: Descent) -> None:
+        self._guarded("after an update", lambda: self._after_update(optimizer))
+        self._guarded("the end of a step", lambda: self._end_step(optimizer))
+
+    # ---- what happens there ----
+
+    def _enter(self, module: FakeModel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
+        if id(module) not in self._names:
+            self.adopt(module)
+        self._go_live()
+        if self._level in ("off", "guard"):
+            return None
+        name = self._names[id(module)][1]
+        node = self._listening().catalog.node(name, "module", type(module).__name__)
+        return self._flow.enter(node, name, tensors_in((args, kwargs), _is_tensor))
+
+    def _leave(self, call: Call, out: Any) -> None:
+        tensors = tensors_in(out, _is_tensor)
+        rows = self._flow.leave(call, tensors)
+        for slot, (tensor, _) in enumerate(zip(tensors, rows)):
+            self._hook(tensor, call, [], slot)
+
+    def _before_operator(self, name: str, inputs: tuple[FakeTensor, ...]) -> Call:
+        node, full = self._flow.operator_node(name, user_source(sys._getframe(2), __file__, fake_framework.__file__))
+        return self._flow.before_operator(node, full, inputs)
+
+    def _hook(self, tensor: FakeTensor, call: Call, rows: list[int], slot: int = 0) -> None:
+        """One hook per tensor, however many modules returned it."""
+        owners = self._hooked.get(id(tensor))
+        if owners is not None and tensor.hooks:
+            owners.append((call, slot))
+            return
+        owners = self._hooked[id(tensor)] = [(call, slot)]
+        row = self._flow.producer(tensor)
+
+        def gradient(value: FakeTensor) -> None:
+            if row is not None:
+                self._guarded("a gradient", lambda: self._flow.gradient_of(row, owners, value))
+
+        tensor.hooks.append(gradient)
+
+    def _loss(self, loss: FakeTensor) -> None:
+        self._go_live()
+        if self._level != "off":
+            self._flow.loss(loss)
+
+    def _before_update(self, optimizer: Descent) -> None:
+        listener = self._listening()
+        self._go_live()
+        named = [(self._parameter_name(p), p.gradient) for p in optimizer.parameters if p.gradient is not None]
+        if self._level == "guard":
+            named = self._flow.bad_only(named)
+        if self._level != "off":
+            self._flow.gradients([(name, gradient, self._users.get(name, ())) for name, gradient in named])
+        if listener.stepping:
+            listener.at_node(Place(self._optimizer_node(optimizer), "optimizer", "before", "optimizer"))
+        listener.before_update(self)
+
+    def _after_update(self, optimizer: Descent) -> None:
+        listener = self._listening()
+        self._watch_weights([(self._parameter_name(p), p) for p in optimizer.parameters])
+        if listener.stepping:
+            listener.at_node(Place(self._optimizer_node(optimizer), "optimizer", "after", "optimizer"))
+        listener.after_update(self)
+
+    def _end_step(self, optimizer: Descent) -> None:
+        listener = self._listening()
+        losses = tuple(
+            float(loss.data) for loss in (listener.frame.refs[row]() for row in self._flow.losses) if loss is not None
+        )
+        update = Update(losses[-1] if losses else None, losses, optimizer.learning_rate, type(optimizer).__name__)
+        try:
+            listener.step_done(self, update)
+        finally:
+            self._flow.end_step()
+            self._hooked.clear()
+
+    def _watch_weights(self, named: list[tuple[str, FakeParameter]]) -> None:
+        if self._level == "guard":
+            self._flow.weights(self._flow.bad_only(named))
+        elif self._level != "off":
+            self._flow.weights(named)
+
+    def _go_live(self) -> None:
+        """The weights before training are the frame of step 0."""
+        if not self._live:
+            self._live = True
+            self._watch_weights(list(self.parameters()))
+            self._listening().going_live(self)
+
+    def _parameter_name(self, parameter: FakeParameter) -> str:
+        known = self._names.get(id(parameter))
+        if known is None:
+            known = self._names[id(parameter)] = (weakref.ref(parameter), f"param.{len(self._names)}")
+        return known[1]
+
+    def _optimizer_node(self, optimizer: Descent) -> int:
+        return self._listening().catalog.node("optimizer", "optimizer", type(optimizer).__name__, phase="optimizer")
+
+    def _raised(self, call: Call | None, error: BaseException) -> None:
+        if call is not None:
+            self._flow.unwind(call)
+        if self._listener is not None and self._blamed is not error:
+            self._blamed = error
+            where = f"forward of {call.name}" if call is not None else "forward"
+            self._guarded("an exception", lambda: self._listening().exception(self, error, where))
+
+    def _guarded(self, where: str, action: Callable[[], Any]) -> Any:
+        try:
+            return action()
+        except Exception as error:
+            if self._listener is not None:
+                self._listener.trouble(where, error)
+            return None
+
+    def _listening(self) -> Listener:
+        assert self._listener is not None, "the fake adapter is not attached"
+        return self._listener
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, FakeTensor)
+
+
+def _memory(tensor: FakeTensor) -> Memory:
+    data = np.ascontiguousarray(tensor.data)
+    return Memory(data.ctypes.data, data.size, dtype_code(data.dtype.name), tensor.data.shape, data)
+
+
+__all__ = ["FakeAdapter", "FakeModel", "FakeTensor"]

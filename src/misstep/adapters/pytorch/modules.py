@@ -1,0 +1,217 @@
+"""The module seam: one patched `nn.Module.__call__` sees every module, its inputs, outputs and their gradients.
+
+Nothing is stored on the user's objects, so hooks, state_dict, deepcopy and pickling are as before. Gradients of outputs
+are read by a pre-hook on the output's graph node: it costs less than a tensor hook and leaves the tensor untouched.
+
+    __call__ ─► input rows ─► the module runs ─► output rows ─┐
+                                                              └─ graph node ◄─ backward: grad_output, grad_input rows
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from threading import get_ident
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from misstep.adapters.base import Place, TrainingStopped
+from misstep.adapters.pytorch.tensors import leaves
+
+if TYPE_CHECKING:
+    from misstep.adapters.pytorch.adapter import PyTorchAdapter
+
+MOST_CALLS = 64
+"""Calls of one module in one step that get rows of their own: an evaluation loop that forgot no_grad, or a cell called
+for every token, must not make the run directory grow without bound."""
+
+
+class ModuleSeam:
+    """Stands in for `nn.Module.__call__` while attached."""
+
+    def __init__(self, adapter: PyTorchAdapter) -> None:
+        self.adapter = adapter
+        self.stack: list[int] = []
+        """Nodes of the modules under way, outermost first."""
+        self.watching = False
+        """Whether rows are wanted; off below module level."""
+        self.skipped_calls = 0
+        self._calls: dict[int, int] = {}
+        self._hooked: dict[int, tuple[Any, Any, list[tuple[int, int]]]] = {}
+        self._edges: set[tuple[int, int]] = set()
+        self._original: Any = None
+        self._output_rows: dict[int, tuple[int, ...]] = {}
+        """By module node: the rows of its output gradients in this step."""
+
+    def install(self) -> None:
+        original = self._original = nn.Module.__call__
+        seam = self
+        adapter = self.adapter
+        is_compiling = torch.compiler.is_compiling
+
+        def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
+            # Checked first: Dynamo traces this line and must find nothing else to trace.
+            if is_compiling():
+                return original(module, *args, **kwargs)
+            if adapter.inert or adapter.in_backward or adapter.thread not in (0, get_ident()):
+                return original(module, *args, **kwargs)
+            if not seam.watching:
+                return seam.pass_by(original, module, args, kwargs)
+            if not torch.is_grad_enabled():
+                return original(module, *args, **kwargs)
+            return seam.call(original, module, args, kwargs)
+
+        __call__.__misstep__ = True  # type: ignore[attr-defined]
+        nn.Module.__call__ = __call__  # type: ignore[method-assign]
+
+    def remove(self) -> None:
+        if getattr(nn.Module.__call__, "__misstep__", False):
+            nn.Module.__call__ = self._original  # type: ignore[method-assign]
+
+    def begin_step(self) -> None:
+        self._calls.clear()
+        self._hooked.clear()
+        self._output_rows.clear()
+
+    def pass_by(self, original: Any, module: nn.Module, args: Any, kwargs: Any) -> Any:
+        """Guard level: only notice that a network runs, and which one it is."""
+        adapter = self.adapter
+        if adapter.live and not self.stack and not torch.is_grad_enabled():
+            return original(module, *args, **kwargs)
+        if not self.stack and torch.is_grad_enabled():
+            adapter.network_called(module, sys._getframe(2))
+            if self.watching:  # going live raised the level
+                return self.call(original, module, args, kwargs)
+        return original(module, *args, **kwargs)
+
+    def call(self, original: Any, module: nn.Module, args: Any, kwargs: Any) -> Any:
+        start = perf_counter_ns()
+        adapter = self.adapter
+        listener = adapter.listener
+        node = -1
+        call = 0
+        inputs: tuple[int, ...] = ()
+        try:
+            if not self.stack:
+                adapter.network_called(module, sys._getframe(2))
+            node = adapter.names.node(module, sys._getframe(2))
+            call = self._calls.get(node, 0) + 1
+            self._calls[node] = call
+            if call <= MOST_CALLS:
+                inputs = self._inputs(node, call, args, kwargs)
+                if listener.stepping:
+                    listener.at_node(Place(node, "forward", "before", "module", call))
+            else:
+                self.skipped_calls += 1
+        except TrainingStopped:
+            raise
+        except Exception as error:
+            listener.trouble("before a module", error)
+        self.stack.append(node)
+        adapter.cost_ns += perf_counter_ns() - start
+        try:
+            output = original(module, *args, **kwargs)
+        except BaseException as error:
+            adapter.user_raised(error, node)
+            raise
+        finally:
+            self.stack.pop()
+        start = perf_counter_ns()
+        try:
+            if 0 < call <= MOST_CALLS:
+                self._outputs(node, call, output, inputs)
+                if listener.stepping:
+                    listener.at_node(Place(node, "forward", "after", "module", call))
+        except TrainingStopped:
+            raise
+        except Exception as error:
+            listener.trouble("after a module", error)
+        adapter.cost_ns += perf_counter_ns() - start
+        return output
+
+    def _inputs(self, node: int, call: int, args: Any, kwargs: Any) -> tuple[int, ...]:
+        seer, catalog = self.adapter.seer, self.adapter.catalog
+        rows = []
+        for slot, tensor in enumerate(leaves((args, kwargs) if kwargs else args)):
+            producer = seer.seen(tensor)
+            number = catalog.tensor(node, "input", slot, call)
+            row = seer.see(number, tensor)
+            if row < 0:
+                continue
+            rows.append(row)
+            if producer >= 0:
+                self._edge(seer.frame.tensors[producer], node, number, slot, tensor)
+            if tensor.requires_grad and tensor.grad_fn is not None:
+                self._hook(tensor, catalog.tensor(node, "grad_input", slot, call), node)
+        return tuple(rows)
+
+    def _outputs(self, node: int, call: int, output: Any, inputs: tuple[int, ...]) -> None:
+        seer, catalog = self.adapter.seer, self.adapter.catalog
+        for slot, tensor in enumerate(leaves(output)):
+            seer.see(catalog.tensor(node, "output", slot, call), tensor, inputs)
+            if tensor.requires_grad and tensor.grad_fn is not None:
+                self._hook(tensor, catalog.tensor(node, "grad_output", slot, call), node)
+
+    def _edge(self, producer: int, node: int, number: int, slot: int, tensor: torch.Tensor) -> None:
+        if (producer, number) in self._edges:
+            return
+        self._edges.add((producer, number))
+        catalog = self.adapter.catalog
+        source = catalog.graph.tensors[producer]
+        if source.role == "output" and source.node != node:
+            catalog.edge(
+                source.node, node, source.slot, slot, str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape)
+            )
+
+    def _hook(self, tensor: torch.Tensor, number: int, node: int) -> None:
+        """Have the gradient of this tensor recorded under one more name; the graph node is hooked once."""
+        graph_node = tensor.grad_fn
+        known = self._hooked.get(id(tensor))
+        if known is not None and known[0]() is tensor and known[1] is graph_node:
+            known[2].append((number, node))
+            return
+        names = [(number, node)]
+        self._hooked[id(tensor)] = (weakref.ref(tensor), graph_node, names)
+        slot = tensor.output_nr
+        adapter = self.adapter
+        frame_step = adapter.listener.step
+
+        def gradient_arrives(gradients: tuple[torch.Tensor | None, ...]) -> None:
+            # A graph kept from an earlier step, or one replayed by us, must not write into this frame.
+            if adapter.inert or not self.watching or adapter.listener.step != frame_step:
+                return
+            gradient = gradients[slot]
+            if gradient is not None:
+                self._gradient(gradient, names)
+
+        graph_node.register_prehook(gradient_arrives)  # type: ignore[union-attr]
+
+    def _gradient(self, gradient: torch.Tensor, names: list[tuple[int, int]]) -> None:
+        start = perf_counter_ns()
+        adapter = self.adapter
+        listener = adapter.listener
+        try:
+            graph = adapter.catalog.graph
+            for number, node in names:
+                if graph.tensors[number].role == "grad_output":
+                    row = adapter.seer.see(number, gradient)
+                    if row >= 0:
+                        self._output_rows[node] = (*self._output_rows.get(node, ()), row)
+                else:
+                    # What the module's backward made of the gradients of its outputs.
+                    adapter.seer.see(number, gradient, self._output_rows.get(node))
+            if listener.stepping:
+                number, node = names[0]
+                listener.at_node(Place(node, "backward", "before", "module", graph.tensors[number].call))
+        except TrainingStopped:
+            raise
+        except Exception as error:
+            listener.trouble("at the gradient of a module", error)
+        adapter.cost_ns += perf_counter_ns() - start
+
+    def output_gradients(self, node: int) -> tuple[int, ...] | None:
+        """Rows of a module's output gradients in this step; what its parameters' gradients were computed from."""
+        return self._output_rows.get(node)

@@ -1,0 +1,274 @@
+"""Every aten operator of a step, forward, backward and optimizer, with its line in the user's program.
+
+A dispatch mode at the bottom of torch's stack sees each call below autograd. Memory is known by its address: every
+write passes here, so the newest row for an address is the value it holds. A view costs nothing. The line of a backward
+operator is the line of the forward operator whose graph node has the same sequence number.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from dataclasses import dataclass
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from misstep.adapters.base import Place, TrainingStopped
+from misstep.adapters.pytorch.names import source_line, user_frame
+from misstep.adapters.pytorch.tensors import leaves
+from misstep.core.graph import Phase
+
+if TYPE_CHECKING:
+    from misstep.adapters.pytorch.adapter import PyTorchAdapter
+
+MOST_CALLS = 4096
+
+_UNINITIALISED = ("empty", "new_empty", "empty_like", "empty_strided", "new_empty_strided", "empty_permuted")
+"""Their outputs hold whatever lay in memory before: never evidence of anything."""
+
+
+@dataclass(slots=True)
+class Traits:
+    """What is worth knowing of an operator, worked out once from its schema."""
+
+    name: str
+    view: bool
+    blind: bool
+    writes: tuple[int, ...]
+    """Positions of the arguments it writes into."""
+
+
+class OperatorWatch(TorchDispatchMode):
+    """Sees every operator while it is on torch's stack."""
+
+    def __init__(self, adapter: PyTorchAdapter) -> None:
+        super().__init__()
+        self.adapter = adapter
+        self.on = False
+        self._traits: dict[Any, Traits] = {}
+        self._nodes: dict[tuple[int | str, Any, Any, int], int] = {}
+        self._taken: dict[str, int] = {}
+        self._calls: dict[int, int] = {}
+        self._rows: dict[int, int] = {}
+        """The newest row of the memory that begins at an address."""
+        self._by_sequence: dict[int, tuple[int | str, Any, int, int]] = {}
+        """Forward sequence number → (scope, code object, line, node): where a graph node came from."""
+        self._edges: set[tuple[int, int]] = set()
+
+    def start(self) -> None:
+        """Go to the bottom of the stack, so that whatever the user pushes and pops stays in order above us."""
+        if self.on:
+            return
+        above = []
+        while torch._C._len_torch_dispatch_stack() > 0:
+            above.append(torch._C._pop_torch_dispatch_stack(None))
+        torch._C._push_on_torch_dispatch_stack(self)
+        for mode in reversed(above):
+            torch._C._push_on_torch_dispatch_stack(mode)
+        self.on = True
+
+    def stop(self) -> None:
+        if not self.on:
+            return
+        above = []
+        while torch._C._len_torch_dispatch_stack() > 0:
+            mode = torch._C._pop_torch_dispatch_stack(None)
+            if mode is self:
+                break
+            above.append(mode)
+        for mode in reversed(above):
+            torch._C._push_on_torch_dispatch_stack(mode)
+        self.on = False
+
+    def begin_step(self) -> None:
+        self._calls.clear()
+        self._rows.clear()
+        self._by_sequence.clear()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        adapter = self.adapter
+        if adapter.inert or not adapter.recording():
+            return func(*args, **(kwargs or {}))
+        start = perf_counter_ns()
+        listener = adapter.listener
+        node = -1
+        call = 0
+        phase: Phase = "forward"
+        inputs: tuple[int, ...] = ()
+        traits = self._traits.get(func) or self._learn(func)
+        try:
+            if not traits.view and not traits.blind:
+                node, call, phase = self._place(func, traits)
+                inputs = self._inputs(node, call, args, kwargs)
+                if listener.stepping:
+                    listener.at_node(Place(node, phase, "before", "operator", call))
+        except TrainingStopped:
+            raise
+        except Exception as error:
+            listener.trouble(f"before {traits.name}", error)
+        adapter.cost_ns += perf_counter_ns() - start
+        out = func(*args, **(kwargs or {}))
+        start = perf_counter_ns()
+        try:
+            if traits.view:
+                self._view(args, out)
+            elif traits.blind:
+                self._forget(out)
+            elif node >= 0:
+                self._outputs(node, call, traits, args, out, inputs)
+                if listener.stepping:
+                    listener.at_node(Place(node, phase, "after", "operator", call))
+        except TrainingStopped:
+            raise
+        except Exception as error:
+            listener.trouble(f"after {traits.name}", error)
+        adapter.cost_ns += perf_counter_ns() - start
+        return out
+
+    def _learn(self, func: Any) -> Traits:
+        name = str(func.overloadpacket.__name__)
+        schema = func._schema
+        writes = tuple(
+            place
+            for place, argument in enumerate(schema.arguments)
+            if argument.alias_info is not None and argument.alias_info.is_write
+        )
+        view = not writes and any(value.alias_info is not None for value in schema.returns)
+        traits = Traits(name, view, name in _UNINITIALISED, writes)
+        self._traits[func] = traits
+        return traits
+
+    def _place(self, func: Any, traits: Traits) -> tuple[int, int, Phase]:
+        """The node of this call: its scope, operator and line."""
+        adapter = self.adapter
+        phase: Phase = "forward"
+        scope: int | str
+        forward = -1
+        graph_node = torch._C._current_autograd_node() if adapter.in_backward else None
+        if graph_node is not None:
+            phase = "backward"
+            title = graph_node.name().rpartition("::")[2]
+            origin = self._by_sequence.get(graph_node._sequence_nr() + 1)
+            if origin is None:
+                scope, code, line = f"backward/{title}", None, 0
+            else:
+                inside, code, line, forward = origin
+                above = inside if isinstance(inside, str) else adapter.catalog.graph.nodes[inside].name
+                scope = f"{above}/{title}" if above else title
+        else:
+            frame = user_frame(sys._getframe(2))
+            code, line = (None, 0) if frame is None else (frame.f_code, frame.f_lineno)
+            if adapter.updating is not None:
+                phase, scope = "optimizer", adapter.updating
+            elif adapter.in_backward:
+                phase, scope = "backward", "backward"
+            else:
+                stack = adapter.modules.stack
+                scope = stack[-1] if stack and stack[-1] >= 0 else "script"
+                if isinstance(scope, int):
+                    phase = adapter.catalog.graph.nodes[scope].phase
+                elif adapter.network_ran:
+                    phase = "loss"
+        key = (scope, func, code, line)
+        node = self._nodes.get(key, -1)
+        if node < 0:
+            node = self._new(key, traits, phase, forward)
+        if phase in ("forward", "loss"):
+            self._by_sequence.setdefault(torch._C._autograd._get_sequence_nr(), (scope, code, line, node))
+        call = self._calls.get(node, 0) + 1
+        self._calls[node] = call
+        return (node if call <= MOST_CALLS else -1), call, phase
+
+    def _new(self, key: tuple[int | str, Any, Any, int], traits: Traits, phase: Phase, forward: int) -> int:
+        scope, func, code, line = key
+        catalog = self.adapter.catalog
+        above = scope if isinstance(scope, str) else catalog.graph.nodes[scope].name
+        name = f"{above}/{traits.name}"
+        count = self._taken[name] = self._taken.get(name, 0) + 1
+        if count > 1:
+            name = f"{name}_{count}"
+        namespace = func.namespace
+        node = catalog.node(
+            name,
+            "operator",
+            f"{namespace}.{traits.name}",
+            phase=phase,
+            source=None if code is None else source_line(code.co_filename, line),
+            forward="" if forward < 0 else catalog.graph.nodes[forward].name,
+        )
+        self._nodes[key] = node
+        return node
+
+    def _inputs(self, node: int, call: int, args: Any, kwargs: Any) -> tuple[int, ...]:
+        """Rows of what goes in; memory nobody has seen yet (weights, the batch) is summarised here, once."""
+        if node < 0:
+            return ()
+        adapter, rows = self.adapter, []
+        known = self._rows
+        for slot, tensor in enumerate(leaves((args, kwargs) if kwargs else args)):
+            if tensor.layout is not torch.strided or tensor.device.type == "meta":
+                continue
+            address = tensor.data_ptr()
+            if address == 0:  # no elements, no memory
+                continue
+            row = known.get(address, -1)
+            if row < 0:
+                number = adapter.catalog.tensor(node, "input", slot, call)
+                row = adapter.seer.fresh(number, tensor, None, weakref.ref(tensor))
+                if row < 0:
+                    continue
+                known[address] = row
+            else:
+                producer = adapter.frame.tensors[row]
+                if (producer, node) not in self._edges:
+                    self._edge(producer, node, slot, tensor)
+            rows.append(row)
+        return tuple(rows)
+
+    def _edge(self, producer: int, node: int, slot: int, tensor: torch.Tensor) -> None:
+        self._edges.add((producer, node))
+        catalog = self.adapter.catalog
+        source = catalog.graph.tensors[producer]
+        if source.role == "output" and source.node != node:
+            catalog.edge(
+                source.node, node, source.slot, slot, str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape)
+            )
+
+    def _outputs(self, node: int, call: int, traits: Traits, args: Any, out: Any, inputs: tuple[int, ...]) -> None:
+        adapter = self.adapter
+        written = (
+            leaves([args[place] for place in traits.writes if place < len(args)]) if traits.writes else leaves(out)
+        )
+        for slot, tensor in enumerate(written):
+            number = adapter.catalog.tensor(node, "output", slot, call)
+            row = adapter.seer.fresh(number, tensor, inputs, weakref.ref(tensor))
+            if row >= 0:
+                self._rows[tensor.data_ptr()] = row
+                if traits.writes:  # written through a view: whoever reads the whole reads this too
+                    self._rows[tensor.untyped_storage().data_ptr()] = row
+                want = adapter.seer.wants.get(number)
+                if want is not None:
+                    want(row, tensor)
+
+    def _view(self, args: Any, out: Any) -> None:
+        """A view holds what its base holds."""
+        base = next(leaves(args), None)
+        if base is None or base.layout is not torch.strided:
+            return
+        row = self._rows.get(base.data_ptr(), -1)
+        if row >= 0:
+            for tensor in leaves(out):
+                if tensor.layout is torch.strided and row > self._rows.get(tensor.data_ptr(), -1):
+                    self._rows[tensor.data_ptr()] = row
+
+    def _forget(self, out: Any) -> None:
+        for tensor in leaves(out):
+            if tensor.layout is torch.strided:
+                self._rows.pop(tensor.data_ptr(), None)
+
+    def row_of(self, tensor: torch.Tensor) -> int:
+        """The newest row of a tensor's memory in this step, or -1."""
+        return self._rows.get(tensor.data_ptr(), -1) if self.on and tensor.layout is torch.strided else -1

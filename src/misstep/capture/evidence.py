@@ -1,0 +1,112 @@
+"""What some conditions need beyond statistics: the previous value of a weight, or how many elements lie in a range.
+
+Both are worked out while the tensor passes, because a moment later it may be gone. Previous values are kept only for
+what is watched and only within the memory budget; what does not fit is refused and said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from misstep import kernels
+from misstep.core.evaluate import Evaluator, Needs
+from misstep.core.stats import TensorStats
+
+
+class EvidenceRoom:
+    """Keeps previous values and the answers of this step."""
+
+    def __init__(self, evaluator: Evaluator, *, limit_mb: float, array: Callable[[Any], np.ndarray]) -> None:
+        self.evaluator = evaluator
+        self.limit_bytes = int(limit_mb * 2**20)
+        self.bytes = 0
+        self.refused: set[int] = set()
+        """Tensors whose previous value does not fit the budget."""
+        self._array = array
+        self._needs = Needs()
+        self._previous: dict[int, np.ndarray] = {}
+        self._changes: dict[tuple[int, float, float], Any] = {}
+        self._ranges: dict[tuple[int, float, float], int] = {}
+
+    def wants(self) -> dict[int, Callable[[int, Any], None]]:
+        """By tensor number, what to call when it passes; also forgets what nobody needs any more."""
+        self._needs = needs = self.evaluator.needs()
+        for number in set(self._previous) - needs.previous:
+            self.bytes -= self._previous.pop(number).nbytes
+        self.refused &= needs.previous
+        wanted: dict[int, Callable[[int, Any], None]] = {}
+        for number in needs.previous | set(needs.ranges):
+            wanted[number] = self._looker(number)
+        return wanted
+
+    def begin_step(self) -> None:
+        self._changes.clear()
+        self._ranges.clear()
+
+    def remember(self, number: int, tensor: Any) -> None:
+        """Keep this value as the one before (the initial weights)."""
+        if number in self._needs.previous:
+            self._keep(number, self._array(tensor))
+
+    def of(self, row: int, stats: TensorStats, step: int) -> RowEvidence:
+        return RowEvidence(self, row, stats, step)
+
+    def change(self, row: int, rtol: float, atol: float) -> Any | None:
+        return self._changes.get((row, rtol, atol))
+
+    def within(self, row: int, low: float, high: float) -> int | None:
+        return self._ranges.get((row, low, high))
+
+    def _looker(self, number: int) -> Callable[[int, Any], None]:
+        def look(row: int, tensor: Any) -> None:
+            values = self._array(tensor)
+            for low, high in self._needs.ranges.get(number, ()):
+                wide = values.astype(np.float64) if values.dtype.kind not in "fiub" else values
+                self._ranges[row, low, high] = int(np.count_nonzero((wide >= low) & (wide <= high)))
+            if number in self._needs.previous:
+                before = self._previous.get(number)
+                if before is not None and before.shape == values.shape and before.dtype == values.dtype:
+                    for rtol, atol in self._needs.tolerances:
+                        self._changes[row, rtol, atol] = kernels.change(values, before, rtol=rtol, atol=atol)
+                self._keep(number, values)
+
+        return look
+
+    def _keep(self, number: int, values: np.ndarray) -> None:
+        room = self._previous.get(number)
+        if room is not None and room.shape == values.shape and room.dtype == values.dtype:
+            np.copyto(room, values)
+            return
+        if room is not None:
+            self.bytes -= room.nbytes
+            del self._previous[number]
+        if self.bytes + values.nbytes > self.limit_bytes:
+            self.refused.add(number)
+            self.evaluator.refused.add(number)
+            return
+        self._previous[number] = values.copy()
+        self.bytes += values.nbytes
+
+    def previous(self, number: int) -> np.ndarray | None:
+        """The kept value of the step before."""
+        return self._previous.get(number)
+
+
+@dataclass(frozen=True, slots=True)
+class RowEvidence:
+    """What a condition may ask of one row."""
+
+    room: EvidenceRoom
+    row: int
+    stats: TensorStats
+    step: int
+
+    def previous_change(self, rtol: float, atol: float) -> Any | None:
+        return self.room.change(self.row, rtol, atol)
+
+    def count_within(self, low: float, high: float) -> int | None:
+        return self.room.within(self.row, low, high)

@@ -1,0 +1,455 @@
+"""The debugger inside one training process: what an adapter sees becomes facts in the run directory.
+
+    adapter ─ rows ─► frame ─ end of step ─► watchpoints ─► hits ─► verdict ─► run directory
+                                                              └─► pause, dump, stop
+
+A session writes nothing until training really begins, so a process that only imports torch (a launcher, a worker)
+leaves no trace. Our own failures are counted, shown once, and never reach the user's code.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from misstep.adapters.base import Adapter, Level, Place, TrainingStopped, Update, adapter_for
+from misstep.adapters.frame import Catalog, Frame
+from misstep.capture.evidence import EvidenceRoom
+from misstep.capture.facts import run_info
+from misstep.capture.plan import Plan
+from misstep.capture.verdict import find_verdict
+from misstep.core.address import Address
+from misstep.core.evaluate import Evaluator
+from misstep.core.finding import Verdict
+from misstep.core.graph import Edge, Node, TensorKey
+from misstep.core.recommend import recommended
+from misstep.core.run import Step
+from misstep.core.stats import DTYPE_NAMES, TensorStats
+from misstep.core.watch import Action, Hit, Watchpoint
+from misstep.core.watchtext import parse_watch, watchpoint
+from misstep.errors import TensorUnavailable
+from misstep.settings import Settings
+from misstep.store.runs import new_run_directory
+from misstep.store.writer import RunWriter
+
+
+class Session:
+    """Watches one process; use it as a context manager, or let it end with the process."""
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self.settings = settings or Settings.load()
+        self.catalog = Catalog()
+        self.frame = Frame()
+        self.wants: dict[int, Callable[[int, Any], None]] = {}
+        self.step = 1
+        self.stepping = False
+        self.rank = 0
+        self.adapters: list[Adapter] = []
+        self.writer: RunWriter | None = None
+        self.hits: list[Hit] = []
+        """Of the last finished step."""
+        self.first_verdict: Verdict | None = None
+        self.troubles: dict[str, int] = {}
+        self.ended = False
+        self.plan = Plan(level=self.settings.level, steps=self.settings.steps, budget=self.settings.budget)
+        self.evaluator = Evaluator(self._watchpoints(), most_hits=self.settings.hits_per_watchpoint)
+        self.evidence = EvidenceRoom(self.evaluator, limit_mb=self.settings.memory_mb / 2, array=self._array)
+        self.on_step: list[Callable[[Step, np.ndarray, np.ndarray], None]] = []
+        """Called with the facts and rows of every finished step (the recorder is one)."""
+        self._wants_stale = True
+        self._level: Level = "off"
+        self._step_began = time.perf_counter()
+        self._pid = os.getpid()
+        self._refused_told = 0
+        self.frame.begin(1)
+        self.catalog.on_tensor = self._tensor_added
+
+    # ── what a user calls ─────────────────────────────────────────────────────────────────────────────────────
+
+    def use(self, adapter: Adapter) -> Session:
+        """Attach a framework; training is noticed by itself."""
+        if adapter not in self.adapters:
+            self.adapters.append(adapter)
+            adapter.attach(self)
+            if self.plan.level == "op":
+                self._set_level(adapter, self.plan.level_for(1))
+        return self
+
+    def watch(
+        self,
+        condition: str,
+        *,
+        on: str | None = None,
+        then: Action = "note",
+        limit: int | None = None,
+        **parameters: float,
+    ) -> Watchpoint:
+        """Ask a question of every matching tensor, from the next step on.
+
+        >>> session.watch("gradient_vanishing", on="encoder.*:grad", abs_mean_lt=1e-9)
+        >>> session.watch("max > 6e4", on="*:output", then="dump")
+        """
+        return self.add_watchpoint(watchpoint(condition, on=on, then=then, limit=limit, **parameters))
+
+    def add_watchpoint(self, watch: Watchpoint) -> Watchpoint:
+        added = self.evaluator.add(watch)
+        self._wants_stale = True
+        if self.writer is not None:
+            self.writer.watchpoint("add" if watch.id == 0 else "update", added)
+        return added
+
+    def delete_watchpoint(self, id: int) -> None:
+        for watch in self.evaluator.watchpoints:
+            if watch.id == id and self.writer is not None:
+                self.writer.watchpoint("delete", watch)
+        self.evaluator.remove(id)
+        self._wants_stale = True
+
+    @property
+    def watchpoints(self) -> tuple[Watchpoint, ...]:
+        return self.evaluator.watchpoints
+
+    @property
+    def run_directory(self) -> Path | None:
+        return None if self.writer is None else self.writer.directory
+
+    def tensor(self, address: str | Address) -> np.ndarray:
+        """The values of a tensor of the step under way, without a copy where possible."""
+        wanted = Address.parse(address) if isinstance(address, str) else address
+        for row in range(len(self.frame) - 1, -1, -1):
+            if self.catalog.address(self.frame.tensors[row]) == replace(wanted, step=None, rank=None):
+                tensor = self.frame.refs[row]() if self.frame.refs[row] is not None else None
+                if tensor is not None:
+                    return self._array(tensor)
+                raise TensorUnavailable(
+                    f"{wanted} was freed by the framework after it passed; dump it to keep it:"
+                    f"  misstep dump last '{wanted.node}:{wanted.role}'",
+                    address=str(wanted),
+                    reason="freed",
+                )
+        for adapter in self.adapters:
+            for name, parameter in adapter.parameters():
+                if name == wanted.node and wanted.role in ("param", "grad"):
+                    value = parameter if wanted.role == "param" else adapter.gradient(parameter)
+                    if value is not None:
+                        return adapter.array(value)
+            for name, buffer in adapter.buffers():
+                if name == wanted.node and wanted.role == "buffer":
+                    return adapter.array(buffer)
+        raise TensorUnavailable(
+            f"{wanted} has not passed in step {self.step}", address=str(wanted), reason="not_captured"
+        )
+
+    def detach(self) -> None:
+        """Take misstep out of the program; what was recorded stays."""
+        self.end("detached")
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        if error is not None and not isinstance(error, SystemExit):
+            self._tell_exception(error, "")
+            self.end("failed")
+        else:
+            self.end("finished")
+
+    def failed(self, error: BaseException) -> None:
+        """The user's program ends with this exception."""
+        if not getattr(error, "__misstep_told__", False):
+            self._tell_exception(error, "")
+
+    def end(self, reason: str = "finished", exit_code: int | None = None) -> None:
+        """Write the end and take the hooks out; safe to call twice."""
+        if self.ended or os.getpid() != self._pid:
+            return
+        self.ended = True
+        for adapter in self.adapters:
+            try:
+                adapter.detach()
+            except Exception as error:
+                self.trouble("at the end", error)
+        if self.writer is not None:
+            self._write_news()
+            for where, count in self.troubles.items():
+                self.writer.event("warning", text=f"misstep itself failed {count} times {where}")
+            self.writer.end(reason, exit_code)  # type: ignore[arg-type]
+            self.writer.close()
+
+    # ── what an adapter tells (Listener) ──────────────────────────────────────────────────────────────────────
+
+    def going_live(self, adapter: Adapter) -> None:
+        if self.writer is None:
+            self.rank, world = adapter.rank()
+            directory = new_run_directory(self.settings.dir, self.settings.name)
+            info = run_info(directory, self.settings, self.adapters, world_size=world)
+            self.writer = RunWriter(
+                directory, self.rank, info, stats_mb=self.settings.stats_mb, pack_mb=self.settings.pack_mb
+            )
+            self.rank = self.writer.rank
+            for watch in self.evaluator.watchpoints:
+                self.writer.watchpoint("add", watch)
+        self._set_level(adapter, self.plan.level_for(self.step))
+        self._step_began = time.perf_counter()
+
+    def initial(self, adapter: Adapter, frame: Frame) -> None:
+        self._refresh_wants()
+        head, summary = frame.finish()
+        for row, number in enumerate(frame.tensors):
+            tensor = frame.refs[row]() if frame.refs[row] is not None else None
+            if tensor is not None:
+                self.evidence.remember(number, tensor)
+        self._judge(Step(0, captured=self._level, time=time.time()), head, summary, frame)
+
+    def at_node(self, place: Place) -> None:
+        """Where training pauses between nodes."""
+
+    def before_update(self, adapter: Adapter) -> None:
+        """Gradients are complete."""
+
+    def after_update(self, adapter: Adapter) -> None:
+        """Weights have moved."""
+
+    def step_done(self, adapter: Adapter, update: Update) -> None:
+        began = time.perf_counter()
+        own = adapter.take_cost()
+        total = began - self._step_began
+        level = self._level
+        said = self.plan.spent(self.step, level, own=own, total=total)
+        head, summary = self.frame.finish()
+        step = Step(
+            number=self.step,
+            loss=update.loss,
+            seconds=total,
+            learning_rate=update.learning_rate,
+            loss_scale=update.loss_scale,
+            overflow=update.overflow,
+            overhead=self.plan.overhead,
+            captured=level,
+            losses=update.losses,
+            gradient_norm=self._gradient_norm(head, summary),
+            optimizer=update.optimizer,
+            time=time.time(),
+        )
+        if update.overflow:
+            self._skip(step)
+        else:
+            self._judge(step, head, summary, self.frame)
+            self.step += 1
+        if said and self.writer is not None:
+            self.writer.event("level", text=said, interval=self.plan.interval)
+        self.frame.begin(self.step)
+        self.evidence.begin_step()
+        self._refresh_wants()
+        wanted = self.plan.level_for(self.step)
+        if wanted != self._level:
+            for each in self.adapters:
+                self._set_level(each, wanted)
+        # What this call cost belongs to the next step's account.
+        self._step_began = began
+
+    def exception(self, adapter: Adapter, error: BaseException, where: str) -> None:
+        if isinstance(error, StopIteration | GeneratorExit):
+            return
+        self._tell_exception(error, where)
+
+    def trouble(self, where: str, error: BaseException) -> None:
+        if self.settings.strict:
+            raise error
+        count = self.troubles[where] = self.troubles.get(where, 0) + 1
+        if count == 1:
+            print(
+                f"misstep: an error of its own {where}, training goes on: {type(error).__name__}: {error}"
+                "  (MISSTEP_STRICT=1 shows the traceback)",
+                file=sys.stderr,
+            )
+            if self.writer is not None:
+                self.writer.event("warning", text=f"{where}: {type(error).__name__}: {error}")
+
+    # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _watchpoints(self) -> list[Watchpoint]:
+        watchpoints = list(recommended(cheap=True)) if self.settings.recommended else []
+        on_nan = self.settings.on_nan
+        if on_nan != "note":
+            watchpoints = [
+                replace(watch, then=on_nan) if watch.condition == "tensor_overflow" else watch for watch in watchpoints
+            ]
+        for text in filter(str.strip, self.settings.watch.split(";")):
+            watch = parse_watch(text)
+            if watch.then == "note" and " then " not in text:
+                watch = replace(watch, then=self.settings.then)
+            watchpoints.append(watch)
+        return [replace(watch, id=0) for watch in watchpoints]
+
+    def _set_level(self, adapter: Adapter, level: Level) -> None:
+        adapter.set_level(level)
+        self._level = level
+
+    def _array(self, tensor: Any) -> np.ndarray:
+        return adapter_for(tensor).array(tensor)
+
+    def _tensor_added(self, number: int) -> None:
+        address = self.catalog.address(number)
+        node = self.catalog.graph.nodes[self.catalog.graph.tensors[number].node]
+        self.evaluator.tensor_added(number, address, node.type)
+        self._wants_stale = True
+
+    def _refresh_wants(self) -> None:
+        if self._wants_stale:
+            self._wants_stale = False
+            self.wants.clear()
+            self.wants.update(self.evidence.wants())
+
+    def _judge(self, step: Step, head: np.ndarray, summary: np.ndarray, frame: Frame) -> None:
+        """Watchpoints, verdict and record of a finished step."""
+
+        def evidence(row: int) -> Any:
+            shape = self.catalog.graph.shapes[int(head["shape"][row])]
+            stats = TensorStats.of(summary[row], dtype=DTYPE_NAMES[int(head["dtype"][row])], shape=shape)
+            return self.evidence.of(row, stats, step.number)
+
+        self.hits = hits = self.evaluator.evaluate(step.number, self.rank, head, summary, evidence)
+        verdict = None
+        if self.first_verdict is None and any(hit.stats is not None and not hit.stats.finite for hit in hits):
+            verdict = find_verdict(self.catalog, frame, head, summary, rank=self.rank)
+        if self.writer is not None:
+            self._write_news()
+            self.writer.step(step, head, summary, keep=bool(hits))
+            for hit in hits:
+                self.writer.hit(hit)
+            if verdict is not None:
+                self.writer.verdict(verdict)
+            if len(self.evidence.refused) > self._refused_told:
+                self._refused_told = len(self.evidence.refused)
+                self.writer.event(
+                    "warning",
+                    text=f"no room for the previous value of {self._refused_told} tensors within"
+                    f" memory_mb={self.settings.memory_mb}; their change is not watched",
+                )
+            self.writer.flush()
+        if verdict is not None:
+            self.first_verdict = verdict
+        for listener in self.on_step:
+            listener(step, head, summary)
+        self._act(hits, frame)
+
+    def _act(self, hits: list[Hit], frame: Frame) -> None:
+        """Dump what hits ask for, then stop if one says so."""
+        actions = {watch.id: watch.then for watch in self.evaluator.watchpoints}
+        for hit in hits:
+            if actions.get(hit.watchpoint) == "dump":
+                self._dump(hit, frame)
+        stopping = next((hit for hit in hits if actions.get(hit.watchpoint) == "stop"), None)
+        if stopping is not None:
+            print(f"misstep: stopping: {stopping.address}: {stopping.reason}", file=sys.stderr)
+            self.end("stopped")
+            raise TrainingStopped(3)
+
+    def _dump(self, hit: Hit, frame: Frame) -> None:
+        ref = frame.refs[hit.order] if hit.order < len(frame.refs) else None
+        tensor = ref() if ref is not None else None
+        if tensor is None or self.writer is None:
+            if self.writer is not None:
+                self.writer.event("note", text=f"{hit.address} was freed before it could be dumped")
+            return
+        values = self._array(tensor)
+        name = hit.stats.dtype if hit.stats is not None else str(values.dtype)
+        self.writer.tensor(hit.address, values, name, values.shape)
+
+    def _skip(self, step: Step) -> None:
+        """A gradient scaler found an overflow and did not update: the step number stays, and nobody is alarmed."""
+        if self.writer is not None:
+            self._write_news()
+            self.writer.event("skipped", step=step.number, loss=step.loss, loss_scale=step.loss_scale)
+            self.writer.flush()
+
+    def _gradient_norm(self, head: np.ndarray, summary: np.ndarray) -> float | None:
+        if self._level not in ("module", "op"):
+            return None
+        roles = self.catalog.graph.tensors
+        rows = [row for row, number in enumerate(head["tensor"].tolist()) if roles[number].role == "grad"]
+        if not rows:
+            return None
+        picked = summary[rows]
+        if (picked["nan"] + picked["pos_inf"] + picked["neg_inf"]).any():
+            return float("nan")
+        return float(np.sqrt(np.square(picked["l2"]).sum()))
+
+    def _write_news(self) -> None:
+        writer = self.writer
+        if writer is None:
+            return
+        for new in self.catalog.news():
+            if isinstance(new, Node):
+                writer.add_node(new)
+            elif isinstance(new, TensorKey):
+                writer.add_tensor(new)
+            elif isinstance(new, Edge):
+                writer.add_edge(new)
+            else:
+                writer.add_shape(new)
+
+    def _tell_exception(self, error: BaseException, where: str) -> None:
+        if self.writer is not None:
+            self._write_news()
+            self.writer.event(
+                "exception", type=type(error).__name__, text=str(error)[:4000], node=where, step=self.step
+            )
+            self.writer.flush()
+
+
+def attach(model: object, optimizer: object | None = None, **settings: Any) -> Session:
+    """Watch the training of this model from inside a script or a notebook; the loop stays as it is.
+
+    >>> session = misstep.attach(model, optimizer)
+    >>> with misstep.attach(model, optimizer, level="op", steps="100:110") as session: ...
+    """
+    adapter = adapter_for(model)
+    session = session_for_process(Settings.load(**settings) if settings else None)
+    session.use(adapter)
+    adapter.adopt(model, optimizer)
+    return session
+
+
+def session_for_process(settings: Settings | None = None) -> Session:
+    """The one session of this process, made when first asked for, ended with the process."""
+    if _session and not _session[0].ended:
+        return _session[0]
+    _session[:] = [Session(settings)]
+    if not _at_exit:
+        _at_exit.append(sys.excepthook)
+        sys.excepthook = _uncaught
+        atexit.register(_process_ends)
+    return _session[0]
+
+
+_session: list[Session] = []
+_at_exit: list[Any] = []
+_uncaught_error: list[BaseException] = []
+
+
+def _uncaught(kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:
+    _uncaught_error.append(error)
+    _at_exit[0](kind, error, where)
+
+
+def _process_ends() -> None:
+    for session in _session:
+        try:
+            if _uncaught_error:
+                session.failed(_uncaught_error[0])
+            session.end("failed" if _uncaught_error else "finished", 1 if _uncaught_error else 0)
+        except Exception as error:  # the program is over; say it and let it go
+            print(f"misstep: could not write the end of the run: {error}", file=sys.stderr)

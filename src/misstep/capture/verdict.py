@@ -1,0 +1,187 @@
+"""Where the first bad value of a step was born.
+
+With operators captured, walk back from what went bad in the end (loss, gradient, weight) through non-finite inputs to
+the operator whose inputs were finite. This passes harmless infinities by: an attention mask that no loss depends on is
+never on the path. If the path begins at an operator that fills in a constant, the Inf was meant, and the verdict is
+the place where it first became NaN.
+
+With modules only, the first output in execution order that is bad while the inputs were finite; children come before
+the modules that hold them, so the innermost wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import numpy as np
+
+from misstep.adapters.frame import Catalog, Frame
+from misstep.core.address import Role
+from misstep.core.finding import Precision, TensorFact, Verdict
+from misstep.core.graph import Node, Phase, scope_of
+from misstep.core.stats import DTYPE_NAMES, INPUTS_BAD, INPUTS_SEEN, TensorStats
+
+SINKS: tuple[Role, ...] = ("loss", "grad", "param")
+"""What training lives by: when these are finite, an Inf elsewhere did no harm."""
+
+FILLS = frozenset(
+    {"masked_fill", "masked_fill_", "fill_", "full", "full_like", "where", "constant_pad_nd", "scalar_tensor", "triu",
+     "tril", "MaskedFill", "Fill", "FillV2", "Select", "Full", "FullLike"}
+)  # fmt: skip
+"""Operators that put a constant into a tensor."""
+
+
+def find_verdict(
+    catalog: Catalog, frame: Frame, head: np.ndarray, summary: np.ndarray, *, rank: int = 0
+) -> Verdict | None:
+    """The verdict on a finished frame; None when nothing that matters is bad."""
+    return _Search(catalog, frame, head, summary, rank).run()
+
+
+class _Search:
+    def __init__(self, catalog: Catalog, frame: Frame, head: np.ndarray, summary: np.ndarray, rank: int) -> None:
+        self.catalog, self.frame, self.head, self.summary, self.rank = catalog, frame, head, summary, rank
+        self.nan = summary["nan"] > 0
+        self.bad = self.nan | (summary["pos_inf"] > 0) | (summary["neg_inf"] > 0)
+
+    def run(self) -> Verdict | None:
+        bad = [int(row) for row in np.flatnonzero(self.bad)]
+        if not bad:
+            return None
+        sinks = [row for row in bad if self.role(row) in SINKS]
+        if any(self.node(row).kind == "operator" for row in bad):
+            return self.by_operators(sinks) if sinks else None
+        if not sinks and not any(self.nan[row] for row in bad):
+            return None
+        return self.by_modules(bad)
+
+    # ── operators ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def by_operators(self, sinks: list[int]) -> Verdict | None:
+        path = self.walk_back(sinks[0])
+        birth = path[-1]
+        if self.node(birth).type.rpartition(".")[2] in FILLS and not self.nan[birth]:
+            # The constant was meant; the fault is where it first turned into NaN.
+            turned = [row for row in path if self.nan[row] and self.role(row) == "output"]
+            birth = turned[-1] if turned else birth
+        node = self.node(birth)
+        if node.kind != "operator":
+            return self.by_modules([row for row in range(len(self.head)) if self.bad[row]])
+        inputs = self.frame.inputs_of(birth) or ()
+        if self.role(birth) == "input":
+            return self.make(birth, "input", node, inputs=(), outputs=(birth,), precision="operator")
+        return self.make(birth, node.phase, node, inputs=inputs, outputs=(birth,), precision="operator")
+
+    def walk_back(self, row: int) -> list[int]:
+        """From a bad row to where its badness came from, always to the earliest bad input."""
+        path = [row]
+        seen = {row}
+        while True:
+            before = self.frame.source_of(row)
+            candidates = [before] if before >= 0 and self.bad[before] else []
+            if not candidates:
+                candidates = [source for source in self.frame.inputs_of(row) or () if self.bad[source]]
+            candidates = [source for source in candidates if source not in seen]
+            if not candidates:
+                return path
+            row = min(candidates)
+            seen.add(row)
+            path.append(row)
+
+    # ── modules ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def by_modules(self, bad: list[int]) -> Verdict | None:
+        for row in bad:
+            role, node = self.role(row), self.node(row)
+            inputs = self.frame.inputs_of(row) or ()
+            if role in ("output", "grad_input") and self.is_origin(row):
+                phase: Phase = node.phase if role == "output" else "backward"
+                return self.make(row, phase, node, inputs=inputs, outputs=(row,), precision="module")
+            if role == "loss" and not any(self.role(other) == "output" for other in bad if other < row):
+                return self.make(row, "loss", node, inputs=inputs, outputs=(row,), precision="module")
+            if role == "grad_output" and not self.explained(row, bad):
+                return self.make(row, "backward", self.caller(node), inputs=(), outputs=(row,), precision="module")
+            if role == "grad" and (self.is_origin(row) or not self.gradient_seen(bad, row)):
+                owner = self.catalog.graph.node(scope_of(node.name)) or node
+                return self.make(row, "backward", owner, inputs=inputs, outputs=(row,), precision=self.known(owner))
+            if role == "param" and not any(self.bad[source] for source in inputs):
+                return self.make(row, "optimizer", node, inputs=inputs, outputs=(row,), precision="module")
+        first = bad[0]
+        node = self.node(first)
+        if self.role(first) == "input" and node.kind == "module":
+            inside = self.catalog.graph.node(scope_of(node.name))
+            if inside is None:  # the outermost module was handed a bad batch
+                return self.make(first, "input", node, inputs=(), outputs=(first,), precision="module")
+            return self.make(first, inside.phase, inside, inputs=(), outputs=(first,), precision="module")
+        return self.make(first, node.phase, node, inputs=(), outputs=(first,), precision="step")
+
+    def is_origin(self, row: int) -> bool:
+        flags = int(self.head["flags"][row])
+        return bool(flags & INPUTS_SEEN) and not flags & INPUTS_BAD
+
+    def explained(self, row: int, bad: list[int]) -> bool:
+        """Whether the same gradient is known as what some module's backward made of its output gradients."""
+        same = self.frame.source_of(row) if self.frame.source_of(row) >= 0 else row
+        return any(
+            self.role(other) == "grad_input" and (self.frame.source_of(other) == same or other == same) for other in bad
+        )
+
+    def gradient_seen(self, bad: list[int], before: int) -> bool:
+        return any(self.role(row) in ("grad_output", "grad_input", "output", "loss") for row in bad if row < before)
+
+    def caller(self, node: Node) -> Node:
+        """The module in whose own code a module was called."""
+        return self.catalog.graph.node(scope_of(node.name)) or node
+
+    def known(self, node: Node) -> Precision:
+        return "module" if node.kind in ("module", "parameter") else "step"
+
+    # ── words ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def node(self, row: int) -> Node:
+        graph = self.catalog.graph
+        return graph.nodes[graph.tensors[int(self.head["tensor"][row])].node]
+
+    def role(self, row: int) -> Role:
+        return self.catalog.graph.tensors[int(self.head["tensor"][row])].role
+
+    def make(
+        self, row: int, phase: Phase, node: Node, *, inputs: Iterable[int], outputs: Iterable[int], precision: Precision
+    ) -> Verdict:
+        kind: Literal["nan", "inf"] = "nan" if self.nan[row] else "inf"
+        source = node.source
+        op = node.type
+        if phase == "optimizer" and node.kind == "parameter":
+            optimizer = self.catalog.graph.node("optimizer")
+            if optimizer is not None:
+                source, op = optimizer.source, optimizer.type
+        return Verdict(
+            step=int(self.head["step"][row]),
+            rank=self.rank,
+            phase=phase,
+            kind=kind,
+            node=node.name,
+            op=op,
+            source=source,
+            inputs=tuple(self.fact(one) for one in inputs),
+            outputs=tuple(self.fact(one) for one in outputs),
+            precision=precision,
+        )
+
+    def fact(self, row: int) -> TensorFact:
+        shape = self.catalog.graph.shapes[int(self.head["shape"][row])]
+        dtype = DTYPE_NAMES[int(self.head["dtype"][row])]
+        stats = TensorStats.of(self.summary[row], dtype=dtype, shape=shape)
+        address = self.catalog.address(int(self.head["tensor"][row]), step=int(self.head["step"][row]))
+        return TensorFact(
+            address=str(address),
+            description=stats.describe(),
+            nan=stats.nan,
+            inf=stats.pos_inf + stats.neg_inf,
+            count=stats.count,
+            min=None if np.isnan(stats.min) else stats.min,
+            max=None if np.isnan(stats.max) else stats.max,
+            shape=shape,
+            dtype=dtype,
+        )
