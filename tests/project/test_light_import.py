@@ -1,4 +1,4 @@
-"""What misstep loads into somebody's training process: little, and never a web framework, Optuna or the command line."""
+"""What misstep loads into somebody's training process: little, never a web framework, Optuna or the CLI."""
 
 from __future__ import annotations
 

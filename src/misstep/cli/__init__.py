@@ -16,16 +16,17 @@ from typing import Any
 import click
 
 from misstep.cli import i18n, words
-from misstep.cli.command import Command, Option, choose_language
-from misstep.errors import MisstepError
+from misstep.cli.command import Command, Option, choose_language, help_records, summary
+from misstep.cli.i18n import Text
+from misstep.errors import MisstepError, nearest
 
 FINE, FAILED, USAGE, DIFFERS = 0, 1, 2, 3
 
-COMMANDS: dict[str, str] = {
-    "run": "misstep.cli.run",
-    "ls": "misstep.cli.ls",
-    "show": "misstep.cli.show",
-    "env": "misstep.cli.env",
+COMMANDS: dict[str, tuple[str, Text]] = {
+    "run": ("misstep.cli.run", words.ABOUT_RUN),
+    "ls": ("misstep.cli.ls", words.ABOUT_LS),
+    "show": ("misstep.cli.show", words.ABOUT_SHOW),
+    "env": ("misstep.cli.env", words.ABOUT_ENV),
 }
 """In the order of the help. A module is imported when its command is used, so that one command never costs another's
 imports; it holds the command under the name `command`."""
@@ -40,15 +41,13 @@ class Misstep(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> Command | None:
         if name not in COMMANDS:
             return None
-        found: Command = importlib.import_module(COMMANDS[name]).command
+        found: Command = importlib.import_module(COMMANDS[name][0]).command
         return found
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS:
-            from misstep.errors import nearest
-
             raise click.UsageError(words.NO_COMMAND(name=args[0], nearest=nearest(args[0], COMMANDS)), ctx)
         return super().resolve_command(ctx, args)
 
@@ -65,11 +64,10 @@ class Misstep(click.Group):
         formatter.write_paragraph()
         formatter.write_text(words.ABOUT())
         formatter.write_paragraph()
-        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         with formatter.section(words.COMMANDS()):
-            formatter.write_dl([(name, found.get_short_help_str()) for name, found in commands if found is not None])
+            formatter.write_dl([(name, summary(about)) for name, (_, about) in COMMANDS.items()])
         with formatter.section(words.OPTIONS()):
-            formatter.write_dl([record for param in self.get_params(ctx) if (record := param.get_help_record(ctx))])
+            formatter.write_dl(help_records(self, ctx))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -85,8 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo(error.format_message())
         return USAGE
     except click.UsageError as error:
-        hint = f" {words.TRY_HELP(command=error.ctx.command_path)}" if error.ctx is not None else ""
-        return _complain(f"{error.format_message().rstrip('.')}.{hint}", USAGE)
+        hint = f"\n{words.TRY_HELP(command=error.ctx.command_path)}" if error.ctx is not None else ""
+        return _complain(error.format_message() + hint, USAGE)
     except click.ClickException as error:
         return _complain(error.format_message(), FAILED)
     except MisstepError as error:
@@ -100,8 +98,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _program() -> Misstep:
-    version = click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_show_version)
-    version.help = "0.1.0"
+    version = Option(
+        ["--version"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_show_version,
+        text=words.HELP_VERSION,
+    )
     lang = Option(["--lang"], type=click.Choice(i18n.LANGUAGES), text=words.HELP_LANG)
     return Misstep(name="misstep", params=[lang, version], no_args_is_help=True)
 

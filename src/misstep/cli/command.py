@@ -44,7 +44,7 @@ class Command(click.Command):
         show_help(self, ctx, formatter)
 
     def get_short_help_str(self, limit: int = 100) -> str:
-        return self.about().partition("\n")[0]
+        return summary(self.about)
 
 
 def command(
@@ -87,7 +87,22 @@ def show_help(command: Command, ctx: click.Context, formatter: click.HelpFormatt
     formatter.write_paragraph()
     formatter.write_text(command.about())
     formatter.write_paragraph()
-    formatter.write_usage(ctx.command_path, " ".join(command.collect_usage_pieces(ctx)))
-    records = [record for record in (param.get_help_record(ctx) for param in command.get_params(ctx)) if record]
+    pieces = " ".join(command.collect_usage_pieces(ctx))
+    formatter.write_usage(ctx.command_path, pieces, prefix=words.USAGE())
     with formatter.section(words.OPTIONS()):
-        formatter.write_dl(records)
+        formatter.write_dl(help_records(command, ctx))
+
+
+def help_records(command: click.Command, ctx: click.Context) -> list[tuple[str, str]]:
+    """(option, what it means) of every option, click's own --help in our words."""
+    records = []
+    for param in command.get_params(ctx):
+        record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+        if record is not None:
+            records.append((record[0], words.HELP_HELP() if param.name == "help" else record[1]))
+    return records
+
+
+def summary(about: Text) -> str:
+    """The first sentence of what a command is about."""
+    return about().partition("\n")[0]

@@ -1,7 +1,7 @@
 """Runs the user's command as if misstep were not there: its streams, exit code, signals and Ctrl-C are its own.
 
 The child stays in our process group, so the terminal treats both as one job. Ctrl-C therefore reaches it from the
-terminal, once, and we must only survive it; a signal sent to us alone (kill, a supervisor, a batch system) is passed on.
+terminal, once, and we must only survive it; a signal sent to us alone (kill, a supervisor) is passed on.
 """
 
 from __future__ import annotations
@@ -98,7 +98,9 @@ class _Signals:
                 self._before[number] = signal.signal(number, self._received)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 

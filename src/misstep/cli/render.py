@@ -1,9 +1,12 @@
-"""How things look to a person: numbers rounded to what an eye can use, counts with their noun, a verdict as a sentence."""
+"""How things look to a person: numbers rounded for eyes, counts with their noun, a verdict as a sentence."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping
+
+from rich.console import Console
 
 from misstep.cli import words
 from misstep.cli.i18n import Text
@@ -37,6 +40,11 @@ BIRTHS: dict[str, Text] = {
 }
 
 
+def terminal() -> Console:
+    """Where a command prints; into a pipe or a file lines are wide, so that no address is broken in two."""
+    return Console(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else 160)
+
+
 def number(value: float | None, *, digits: int = 4) -> str:
     """0.3141592 → 0.3142; NaN and inf as such; nothing for None."""
     return "" if value is None else f"{value:.{digits}g}"
@@ -67,7 +75,7 @@ def count_hits(by_severity: Mapping[str, int]) -> str:
 
 
 def verdict_sentence(verdict: Verdict, *, ranks: int = 1) -> str:
-    """'step 412, forward, blocks.3 (Linear): output has 1,204 NaN, inputs were finite; train.py:87 `y = torch.log(y)`'."""
+    """'step 412, forward, blocks.3 (Linear): output has 1,204 NaN, inputs were finite; train.py:87 `torch.log(y)`'."""
     place = verdict.node + (f" ({verdict.op})" if verdict.op and verdict.op not in verdict.node else "")
     rank = words.ON_RANK(rank=verdict.rank) if ranks > 1 else ""
     text = words.VERDICT(step=verdict.step, rank=rank, phase=word_for(PHASES, verdict.phase), place=place)

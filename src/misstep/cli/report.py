@@ -32,6 +32,8 @@ def report_run(progress: Progress, exit_code: int, *, hiding_flag: str, say: Cal
     verdict = progress.verdict
     if verdict is not None:
         say(verdict_sentence(verdict, ranks=len(progress.ranks)))
+    elif progress.last is None:
+        say(words.NO_STEPS())
     else:
         say(words.ALL_FINE(steps=count_steps(steps)))
     say(words.WATCHED(steps=count_steps(steps), hits=count_hits(progress.hits), directory=_short(progress.run)))

@@ -1,7 +1,7 @@
 """`misstep run <any command>`: the command, unchanged, with misstep in every Python process of it that trains.
 
-    this process ── environment: PYTHONPATH = shim, MISSTEP_RUN = the run directory ──► the command
-         └── reads the run directory: a status line while it runs, a report when it has ended
+this process ── environment: PYTHONPATH = shim, MISSTEP_RUN = the run directory ──► the command
+     └── reads the run directory: a status line while it runs, a report when it has ended
 """
 
 from __future__ import annotations

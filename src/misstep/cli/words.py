@@ -13,6 +13,7 @@ ABOUT = Text(
 )
 COMMANDS = Text("Commands", "命令")
 OPTIONS = Text("Options", "选项")
+USAGE = Text("Usage: ", "用法：")
 TRY_HELP = Text("Try '{command} --help'.", "请看 '{command} --help'。")
 NO_COMMAND = Text("there is no command {name!r}{nearest}", "没有命令 {name!r}{nearest}")
 
@@ -23,7 +24,7 @@ ABOUT_RUN = Text(
 )
 ABOUT_LS = Text("List the runs, the newest first.", "列出所有运行，最新的在前。")
 ABOUT_SHOW = Text(
-    "Tell what happened in a run: where the first bad value was born, what the watchpoints found, how the loss went.\n\n"
+    "Tell what happened in a run: where the first bad value was born, what was found, how the loss went.\n\n"
     "RUN is a path, a name, the beginning of a name, or last. With an ADDRESS (encoder.*:grad@100:200) the history of"
     " the tensors it fits.",
     "讲述一次运行：第一个坏值在哪里产生、监视点发现了什么、损失如何变化。\n\n"
@@ -39,7 +40,9 @@ HELP_JSON = Text("Print JSON, exact numbers included.", "以 JSON 输出，数�
 HELP_DIR = Text("Where runs are kept (missteps).", "存放运行的目录（missteps）。")
 HELP_HELP = Text("Show this help.", "显示本帮助。")
 HELP_VERSION = Text("Show the version.", "显示版本。")
-HELP_LEVEL = Text("How closely to watch: guard, module (default) or op.", "监视的细致程度：guard、module（默认）或 op。")
+HELP_LEVEL = Text(
+    "How closely to watch: guard, module (default) or op.", "监视的细致程度：guard、module（默认）或 op。"
+)
 HELP_STEPS = Text("Steps to watch, like 100:200 or 5,10,15.", "要监视的步，如 100:200 或 5,10,15。")
 HELP_WATCH = Text(
     "Add a watchpoint, like overflow or 'abs_mean > 1e3'; may be repeated.",
@@ -57,7 +60,7 @@ HELP_QUIET = Text("No status line and no report.", "不显示状态行和报告�
 HELP_CHECK = Text(
     "Exit with 3 when the run has a verdict, an error or a finding.", "若运行有结论、错误或发现，则以 3 退出。"
 )
-HELP_STEPS_SHOWN = Text("How many steps or hits to show at most.", "最多显示多少步或命中。")
+HELP_MOST = Text("How many hits, tensors or steps to show at most.", "最多显示多少条命中、张量或步。")
 
 # ── misstep run ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -66,13 +69,19 @@ HINT_PYTHON = Text(
     "; to run a Python script:  misstep run python {command}", "；运行 Python 脚本请用：misstep run python {command}"
 )
 NOT_EXECUTABLE = Text("{command}: cannot be executed: {why}{hint}", "{command}：无法执行：{why}{hint}")
-NO_COMMAND_GIVEN = Text("which command? misstep run python train.py", "要运行什么命令？例如 misstep run python train.py")
+NO_COMMAND_GIVEN = Text(
+    "which command? Like:  misstep run python train.py", "要运行什么命令？例如：misstep run python train.py"
+)
 BAD_STEPS = Text(
     "--steps {steps!r}: write 100:200, 100:, :50 or 5,10,15", "--steps {steps!r}：应写作 100:200、100:、:50 或 5,10,15"
 )
 UNWATCHED = Text(
     "cannot make a run directory in {folder}: {why}. The command runs unwatched; choose another place with --dir.",
     "无法在 {folder} 中创建运行目录：{why}。命令照常运行但不受监视；请用 --dir 另选目录。",
+)
+NO_STEPS = Text(
+    "no training step was finished: a network was called, but no optimizer updated it.",
+    "没有完成任何训练步：网络被调用过，但优化器没有更新它。",
 )
 NO_TRAINING = Text(
     "no training was seen: no Python process of this command ran a training step with PyTorch or MindSpore.",

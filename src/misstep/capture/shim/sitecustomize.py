@@ -26,7 +26,7 @@ _HOME = os.path.dirname(os.path.dirname(os.path.dirname(_HERE)))
 
 _FRAMEWORKS = {"torch": "pytorch", "mindspore": "mindspore"}
 _LENT = ("misstep", "ml_dtypes", "msgspec")
-"""All that a program of another environment may find in misstep's: never numpy or a framework, which must be its own."""
+"""All that a program of another environment may find in ours; numpy and the framework must be its own."""
 
 
 class AfterImport:
@@ -74,7 +74,7 @@ class AfterImport:
 
 
 class Lender:
-    """Lets a program whose environment has no misstep find ours, and nothing else of the place where it is installed."""
+    """Lets a program whose environment has no misstep find ours, and nothing else that is installed with it."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name in _LENT:

@@ -1,0 +1,107 @@
+"""`misstep show [RUN] [ADDRESS]`: the story of a run, or the history of some of its tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from misstep.cli import DIFFERS, FINE, words
+from misstep.cli.command import command as define
+from misstep.cli.command import dir_option, json_option, option
+from misstep.cli.json import print_json
+from misstep.cli.render import terminal
+from misstep.cli.story import tell_history, tell_story
+from misstep.core.address import Address, Pattern
+from misstep.core.stats import TensorStats
+from misstep.errors import RunNotFound
+from misstep.store.reader import Run, open_run
+
+
+@define(
+    "show",
+    about=words.ABOUT_SHOW,
+    examples=("misstep show last", "misstep show last 'encoder.*:grad@100:200'", "misstep show last --json --check"),
+)
+@click.argument("run", default="last")
+@click.argument("address", required=False)
+@json_option
+@option("--check", is_flag=True, text=words.HELP_CHECK)
+@option("--most", type=click.IntRange(min=1), default=20, metavar="N", text=words.HELP_MOST)
+@dir_option
+def command(run: str, address: str | None, *, as_json: bool, check: bool, most: int, directory: str | None) -> int:
+    opened, address = _open(run, address, directory)
+    if address is not None:
+        rows = opened.stats(Pattern.parse(address))
+        if as_json:
+            print_json(history_facts(opened, address, rows))
+        else:
+            tell_history(terminal(), opened, address, rows, most=most)
+    elif as_json:
+        print_json(run_facts(opened))
+    else:
+        tell_story(terminal(), opened, most=most)
+    return DIFFERS if check and has_trouble(opened) else FINE
+
+
+def run_facts(run: Run) -> dict[str, Any]:
+    """Everything the journals of a run tell, for a program to read."""
+    return {
+        "run": run.name,
+        "path": str(run.path.absolute()),
+        "state": run.state,
+        "verdict": run.verdict,
+        "verdicts": run.verdicts,
+        "hits": run.hits(),
+        "findings": run.findings,
+        "watchpoints": run.watchpoints,
+        "steps": [{"rank": rank, **_fields(step)} for rank in run.ranks for step in run.steps(rank)],
+        "last_step": run.last_step,
+        "ranks": run.ranks,
+        "command": run.info.command,
+        "started": run.info.started,
+        "host": run.info.host,
+        "versions": run.info.versions,
+        "git": run.info.git,
+        "settings": run.info.settings,
+        "world_size": run.info.world_size,
+        "warnings": [event.facts for event in run.events("warning")],
+        "lost": run.lost,
+        "damage": run.damage,
+    }
+
+
+def history_facts(run: Run, address: str, rows: list[tuple[Address, TensorStats]]) -> dict[str, Any]:
+    """The statistics of every tensor that fits, by tensor, step by step."""
+    tensors: dict[str, list[dict[str, Any]]] = {}
+    for where, stats in rows:
+        name = str(Address(where.node, where.role, where.slot, None, where.rank, where.call))
+        tensors.setdefault(name, []).append({"step": where.step, **_fields(stats)})
+    return {
+        "run": run.name,
+        "pattern": address,
+        "tensors": [{"address": name, "history": history} for name, history in tensors.items()],
+    }
+
+
+def has_trouble(run: Run) -> bool:
+    """A verdict, a hit of severity error, or a finding that is more than a remark."""
+    return (
+        run.verdict is not None
+        or any(hit.severity == "error" for hit in run.hits())
+        or any(finding.severity != "info" for finding in run.findings)
+    )
+
+
+def _open(run: str, address: str | None, directory: str | None) -> tuple[Run, str | None]:
+    try:
+        return open_run(run, directory), address
+    except RunNotFound:
+        # `misstep show 'encoder.*:grad'`: no run can be called that, so it is an address in the last one.
+        if address is None and any(mark in run for mark in ":*"):
+            return open_run("last", directory), run
+        raise
+
+
+def _fields(record: Any) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in record.__dataclass_fields__}

@@ -1,0 +1,218 @@
+"""A run told to a person: the first bad value and its line of code, what else was found, how the loss went."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterable, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from misstep.cli import words
+from misstep.cli.render import (
+    BIRTHS,
+    PRECISIONS,
+    STATES,
+    count_hits,
+    count_steps,
+    moment,
+    number,
+    verdict_sentence,
+    word_for,
+)
+from misstep.core.address import Address
+from misstep.core.finding import TensorFact, Verdict
+from misstep.core.run import Step
+from misstep.core.stats import TensorStats
+from misstep.core.watch import Hit
+from misstep.store.reader import Run
+
+_COLOURS = {"error": "red", "warning": "yellow", "info": "cyan"}
+_BARS = "▁▂▃▄▅▆▇█"
+_CHART_COLUMNS = 60
+
+
+def tell_story(console: Console, run: Run, *, most: int) -> None:
+    """The whole run on one screen."""
+    _tell_head(console, run)
+    if run.verdict is None:
+        console.print(words.NO_VERDICT(), style="green")
+    else:
+        _tell_verdict(console, run.verdict, ranks=len(run.ranks))
+    _tell_hits(console, run.hits(), most=most)
+    for finding in run.findings[:most]:
+        _title(console, words.TITLE_FINDINGS())
+        console.print(Text(finding.title, style=_COLOURS[finding.severity]))
+        for line in (*finding.evidence, finding.advice, f"$ {finding.command}" if finding.command else ""):
+            if line:
+                console.print(Padding(Text(line), (0, 0, 0, 2)))
+    _tell_loss(console, run.steps())
+    warnings = [str(event.facts.get("text", "")) for event in run.events("warning")]
+    if run.lost:
+        warnings.append(words.LOST_RECORDS(count=f"{sum(run.lost.values()):,}"))
+    _tell_lines(console, words.TITLE_WARNINGS(), warnings[:most], style="yellow")
+    _tell_lines(console, words.TITLE_DAMAGE(), run.damage[:most], style="yellow")
+
+
+def tell_history(
+    console: Console, run: Run, pattern: str, rows: Sequence[tuple[Address, TensorStats]], *, most: int
+) -> None:
+    """One tensor step by step; of several, the latest numbers of each and the step where it first turned bad."""
+    by_tensor: dict[Address, list[tuple[int, TensorStats]]] = {}
+    for where, stats in rows:
+        tensor = Address(
+            where.node, where.role, where.slot, None, where.rank if len(run.ranks) > 1 else None, where.call
+        )
+        by_tensor.setdefault(tensor, []).append((where.step or 0, stats))
+    if not by_tensor:
+        console.print(words.NO_ROWS(address=pattern))
+    elif len(by_tensor) == 1:
+        ((tensor, history),) = by_tensor.items()
+        console.print(Text(str(tensor), style="bold"))
+        chosen = history[-most:]
+        console.print(_numbers(words.COLUMN_STEP(), ((f"{step:,}", stats) for step, stats in chosen)))
+        _tell_more(console, len(history), most)
+    else:
+        latest = ((str(tensor), history[-1][1]) for tensor, history in list(by_tensor.items())[:most])
+        console.print(_numbers(words.COLUMN_TENSOR(), latest))
+        _tell_more(console, len(by_tensor), most)
+
+
+# ── the parts ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _tell_head(console: Console, run: Run) -> None:
+    last = run.last_step
+    head = Text(run.name, style="bold")
+    facts = [word_for(STATES, run.state), count_steps(last.number if last else 0), moment(run.info.started)]
+    if len(run.ranks) > 1:
+        facts.append(words.RANKS(count=len(run.ranks)))
+    facts += [f"{name} {version}" for name, version in run.info.versions.items() if name in ("torch", "mindspore")]
+    head.append(" · " + " · ".join(facts), style="not bold")
+    console.print(head)
+    if run.info.command:
+        console.print(Text(f"$ {shlex.join(run.info.command)}", style="dim"))
+    console.print()
+
+
+def _tell_verdict(console: Console, verdict: Verdict, *, ranks: int) -> None:
+    console.print(Text(verdict_sentence(verdict, ranks=ranks), style="bold red"))
+    facts = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+    facts.add_column(style="dim", no_wrap=True)
+    facts.add_column(overflow="fold")
+    facts.add_column(overflow="fold")
+    for title, tensors in ((words.TITLE_INPUTS(), verdict.inputs), (words.TITLE_OUTPUTS(), verdict.outputs)):
+        for position, fact in enumerate(tensors):
+            facts.add_row(title if position == 0 else "", Text(fact.address), Text(_described(fact)))
+    if facts.row_count:
+        console.print(Padding(facts, (0, 0, 0, 2)))
+    precision = word_for(PRECISIONS, verdict.precision)
+    for line in (precision, verdict.exact, verdict.note):
+        if line:
+            console.print(Padding(Text(line, style="dim"), (0, 0, 0, 2)))
+
+
+def _described(fact: TensorFact) -> str:
+    kind = f"{fact.dtype} {list(fact.shape)}" if fact.dtype else ""
+    return f"{fact.description}  {kind}".strip()
+
+
+def _tell_hits(console: Console, hits: list[Hit], *, most: int) -> None:
+    if not hits:
+        return
+    counts: dict[str, int] = {}
+    for hit in hits:
+        counts[hit.severity] = counts.get(hit.severity, 0) + 1
+    _title(console, f"{words.TITLE_HITS()}: {count_hits(counts)}")
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column(words.COLUMN_CONDITION(), no_wrap=True)
+    table.add_column(words.COLUMN_TENSOR(), overflow="fold")
+    table.add_column(words.COLUMN_BIRTH(), no_wrap=True)
+    table.add_column(words.COLUMN_WHY(), overflow="fold")
+    # What is worst first, then in the order it happened: the line a reader needs is among the first.
+    ranked = sorted(hits, key=lambda hit: (list(_COLOURS).index(hit.severity), hit.birth == "propagated"))
+    for hit in ranked[:most]:
+        table.add_row(
+            Text(hit.condition, style=_COLOURS[hit.severity]),
+            Text(str(hit.address)),
+            word_for(BIRTHS, hit.birth),
+            Text(hit.reason),
+        )
+    console.print(table)
+    _tell_more(console, len(hits), most)
+
+
+def _tell_loss(console: Console, steps: list[Step]) -> None:
+    known = [(step.number, step.loss) for step in steps if step.loss is not None]
+    if not known:
+        return
+    _title(console, words.TITLE_LOSS())
+    finite = [(step, loss) for step, loss in known if math.isfinite(loss)]
+    (begin, first), (end, last) = known[0], known[-1]
+    text = words.LOSS_WENT(first=number(first), begin=begin, last=number(last), end=end)
+    if finite:
+        step, lowest = min(finite, key=lambda pair: pair[1])
+        text += words.LOWEST(loss=number(lowest), step=step)
+    console.print(Text(chart([loss for _, loss in known]), style="cyan"))
+    console.print(Text(text))
+
+
+def chart(values: Sequence[float], *, columns: int = _CHART_COLUMNS) -> str:
+    """The course of some numbers in one line of text, '×' where one is not finite.
+
+    >>> chart([1.0, 2.0, math.nan])
+    '▁█×'
+    """
+    columns = min(columns, len(values))
+    cuts = [values[i * len(values) // columns : (i + 1) * len(values) // columns] for i in range(columns)]
+    finite = [value for value in values if math.isfinite(value)]
+    low, high = (min(finite), max(finite)) if finite else (0.0, 0.0)
+    line = ""
+    for cut in cuts:
+        if not all(math.isfinite(value) for value in cut):
+            line += "×"
+            continue
+        mean = math.fsum(value / len(cut) for value in cut)
+        share = (mean / 2 - low / 2) / (high / 2 - low / 2) if high > low else 0.0
+        line += _BARS[min(int(share * len(_BARS)), len(_BARS) - 1)]
+    return line
+
+
+def _numbers(first_column: str, rows: Iterable[tuple[str, TensorStats]]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    table.add_column(first_column, overflow="fold")
+    for title in (words.COLUMN_MEAN, words.COLUMN_STD, words.COLUMN_MIN, words.COLUMN_MAX, words.COLUMN_BAD):
+        table.add_column(title(), justify="right", no_wrap=True)
+    table.add_column(words.COLUMN_SHAPE(), no_wrap=True)
+    for name, stats in rows:
+        table.add_row(
+            Text(name, style="" if stats.finite else "red"),
+            number(stats.mean),
+            number(stats.std),
+            number(stats.min),
+            number(stats.max),
+            f"{stats.nonfinite:,}" if stats.nonfinite else "",
+            Text(f"{stats.dtype} {list(stats.shape)}"),
+        )
+    return table
+
+
+def _tell_lines(console: Console, title: str, lines: Sequence[str], *, style: str) -> None:
+    if lines:
+        _title(console, title)
+        for line in lines:
+            console.print(Text(line, style=style))
+
+
+def _tell_more(console: Console, count: int, most: int) -> None:
+    if count > most:
+        console.print(Text(words.MORE(count=f"{count - most:,}", all=count), style="dim"))
+
+
+def _title(console: Console, title: str) -> None:
+    console.print()
+    console.print(Text(title, style="bold"))
