@@ -6,15 +6,18 @@ import os
 import sys
 import weakref
 from collections.abc import Callable, Iterator
+from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from misstep.adapters import fake_framework
 from misstep.adapters.base import Level, Listener, Place, Update
 from misstep.adapters.fake_framework import Descent, FakeModel, FakeParameter, FakeTensor
-from misstep.adapters.flow import Call, Flow, Memory, dtype_code, tensors_in
+from misstep.adapters.flow import Call, Flow, Memory, tensors_in
 from misstep.adapters.source import user_source
+from misstep.core.stats import DTYPE_CODES
 
 
 class FakeAdapter:
@@ -25,13 +28,15 @@ class FakeAdapter:
     def __init__(self) -> None:
         self._level: Level = "module"
         self._listener: Listener | None = None
+        self._cost_ns = 0
         self._forget()
 
     def _forget(self) -> None:
         self._roots: list[weakref.ref[FakeModel]] = []
         self._names: dict[int, tuple[weakref.ref[Any], str]] = {}
         self._users: dict[str, list[int]] = {}
-        self._hooked: dict[int, list[tuple[Call, int]]] = {}
+        self._hooked: set[int] = set()
+        self._losses: list[float] = []
         self._live = False
         self._blamed: BaseException | None = None
 
@@ -50,6 +55,12 @@ class FakeAdapter:
 
     def set_level(self, level: Level) -> None:
         self._level = level
+        if self._listener is not None:
+            self._flow.keeping = level == "op"
+
+    def take_cost(self) -> float:
+        cost, self._cost_ns = self._cost_ns, 0
+        return cost * 1e-9
 
     def adopt(self, model: object, optimizer: object | None = None) -> None:
         if not isinstance(model, FakeModel) or id(model) in self._names:
@@ -81,7 +92,7 @@ class FakeAdapter:
     def gradient(self, parameter: FakeParameter) -> FakeTensor | None:
         return parameter.gradient
 
-    def array(self, tensor: FakeTensor) -> np.ndarray:
+    def array(self, tensor: FakeTensor) -> NDArray[Any]:
         return tensor.data
 
     def dtype_name(self, tensor: FakeTensor) -> str:
@@ -115,7 +126,8 @@ class FakeAdapter:
         return result
 
     def after_operator(self, call: Call, out: FakeTensor) -> None:
-        self._guarded("an operator", lambda: self._hook(out, call, self._flow.after_operator(call, [out])))
+        self._guarded("an operator", lambda: self._flow.after_operator(call, [out]))
+        self._guarded("an operator", lambda: self._hook(out))
 
     def before_backward(self, loss: FakeTensor) -> None:
         self._guarded("backward", lambda: self._loss(loss))
@@ -141,77 +153,78 @@ class FakeAdapter:
 
     def _leave(self, call: Call, out: Any) -> None:
         tensors = tensors_in(out, _is_tensor)
-        rows = self._flow.leave(call, tensors)
-        for slot, (tensor, _) in enumerate(zip(tensors, rows)):
-            self._hook(tensor, call, [], slot)
+        self._flow.leave(call, tensors)
+        for tensor in tensors:
+            self._hook(tensor)
 
-    def _before_operator(self, name: str, inputs: tuple[FakeTensor, ...]) -> Call:
-        node, full = self._flow.operator_node(name, user_source(sys._getframe(2), __file__, fake_framework.__file__))
+    def _before_operator(self, name: str, inputs: tuple[FakeTensor, ...]) -> Call | None:
+        node, full = self._flow.operator_node(name, user_source(sys._getframe(2), fake_framework.__file__))
         return self._flow.before_operator(node, full, inputs)
 
-    def _hook(self, tensor: FakeTensor, call: Call, rows: list[int], slot: int = 0) -> None:
+    def _hook(self, tensor: FakeTensor) -> None:
         """One hook per tensor, however many modules returned it."""
-        owners = self._hooked.get(id(tensor))
-        if owners is not None and tensor.hooks:
-            owners.append((call, slot))
+        row = self._flow.row_of(tensor)
+        if row is None or row in self._hooked:
             return
-        owners = self._hooked[id(tensor)] = [(call, slot)]
-        row = self._flow.producer(tensor)
-
-        def gradient(value: FakeTensor) -> None:
-            if row is not None:
-                self._guarded("a gradient", lambda: self._flow.gradient_of(row, owners, value))
-
-        tensor.hooks.append(gradient)
+        self._hooked.add(row)
+        tensor.hooks.append(lambda value: self._guarded("a gradient", lambda: self._flow.gradient_of(row, value)))
 
     def _loss(self, loss: FakeTensor) -> None:
         self._go_live()
+        self._losses.append(float(loss.data))
         if self._level != "off":
             self._flow.loss(loss)
 
     def _before_update(self, optimizer: Descent) -> None:
         listener = self._listening()
         self._go_live()
-        named = [(self._parameter_name(p), p.gradient) for p in optimizer.parameters if p.gradient is not None]
+        named = [
+            (name, parameter, parameter.gradient, self._users.get(name, ()))
+            for parameter in optimizer.parameters
+            if parameter.gradient is not None and (name := self._parameter_name(parameter))
+        ]
         if self._level == "guard":
-            named = self._flow.bad_only(named)
+            bad = self._flow.bad_only([gradient for _, _, gradient, _ in named])
+            named = [entry for place, entry in enumerate(named) if place in bad]
         if self._level != "off":
-            self._flow.gradients([(name, gradient, self._users.get(name, ())) for name, gradient in named])
+            self._flow.gradients(named)
         if listener.stepping:
             listener.at_node(Place(self._optimizer_node(optimizer), "optimizer", "before", "optimizer"))
         listener.before_update(self)
 
     def _after_update(self, optimizer: Descent) -> None:
-        listener = self._listening()
-        self._watch_weights([(self._parameter_name(p), p) for p in optimizer.parameters])
+        listener, weights = self._listening(), optimizer.parameters
+        if self._level == "guard":
+            bad = self._flow.bad_only(weights)
+            weights = [weight for place, weight in enumerate(weights) if place in bad]
+        if self._level != "off":
+            self._flow.weights((self._parameter_name(weight), weight) for weight in weights)
         if listener.stepping:
             listener.at_node(Place(self._optimizer_node(optimizer), "optimizer", "after", "optimizer"))
         listener.after_update(self)
 
     def _end_step(self, optimizer: Descent) -> None:
-        listener = self._listening()
-        losses = tuple(
-            float(loss.data) for loss in (listener.frame.refs[row]() for row in self._flow.losses) if loss is not None
+        losses, self._losses = tuple(self._losses), []
+        update = Update(
+            losses[-1] if losses else None,
+            losses if len(losses) > 1 else (),
+            optimizer.learning_rate,
+            type(optimizer).__name__,
         )
-        update = Update(losses[-1] if losses else None, losses, optimizer.learning_rate, type(optimizer).__name__)
         try:
-            listener.step_done(self, update)
+            self._listening().step_done(self, update)
         finally:
             self._flow.end_step()
             self._hooked.clear()
 
-    def _watch_weights(self, named: list[tuple[str, FakeParameter]]) -> None:
-        if self._level == "guard":
-            self._flow.weights(self._flow.bad_only(named))
-        elif self._level != "off":
-            self._flow.weights(named)
-
     def _go_live(self) -> None:
-        """The weights before training are the frame of step 0."""
         if not self._live:
             self._live = True
-            self._watch_weights(list(self.parameters()))
-            self._listening().going_live(self)
+            try:
+                self._listening().going_live(self)
+            finally:
+                if self._level in ("module", "op"):
+                    self._listening().initial(self, self._flow.initial(self.parameters()))
 
     def _parameter_name(self, parameter: FakeParameter) -> str:
         known = self._names.get(id(parameter))
@@ -231,12 +244,15 @@ class FakeAdapter:
             self._guarded("an exception", lambda: self._listening().exception(self, error, where))
 
     def _guarded(self, where: str, action: Callable[[], Any]) -> Any:
+        start = perf_counter_ns()
         try:
             return action()
         except Exception as error:
             if self._listener is not None:
                 self._listener.trouble(where, error)
             return None
+        finally:
+            self._cost_ns += perf_counter_ns() - start
 
     def _listening(self) -> Listener:
         assert self._listener is not None, "the fake adapter is not attached"
@@ -248,8 +264,10 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _memory(tensor: FakeTensor) -> Memory:
-    data = np.ascontiguousarray(tensor.data)
-    return Memory(data.ctypes.data, data.size, dtype_code(data.dtype.name), tensor.data.shape, data)
+    data, keep = tensor.data, None
+    if not data.flags.c_contiguous:
+        data = keep = np.ascontiguousarray(data)
+    return Memory(data.ctypes.data, data.size, DTYPE_CODES.get(data.dtype.name, 0), data.shape, keep=keep)
 
 
 __all__ = ["FakeAdapter", "FakeModel", "FakeTensor"]

@@ -3,52 +3,56 @@
     enter(fc) ──► input rows ──► (children) ──► leave(outputs) ──► output rows, computed from inputs and children
                                                       │ backward
                                                       ▼
-                        grad_output rows, computed from the gradients of whoever consumed the output
+        grad_input rows of whoever consumed it  ──►  grad_output row of whoever made it
 
-A framework's adapter finds the seams and calls these verbs; nothing here knows a framework. A tensor that passes
-several places is summarised at the first and aliased at the others, while it is the same object at the same memory.
+A framework's adapter finds the seams and calls these verbs; nothing here knows a framework. Memory is known by its
+address while the tensor that holds it lives: what passes several places is summarised once and aliased afterwards.
 """
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from misstep.adapters.base import Listener, Place
+from misstep.adapters.frame import Frame
 from misstep.core.address import Role
-from misstep.core.graph import NodeKind, Phase, Source
-from misstep.core.stats import DTYPE_CODES
+from misstep.core.graph import Phase, Source
 from misstep.kernels import nonfinite_many, summarize_many, summarize_memory
 
-LOSS = "loss"
+MOST_CALLS = 64
+"""Calls of one node in a step that get rows: a cell called for every token must not grow the run without bound."""
 
 
 class Memory(NamedTuple):
-    """Where a tensor's values lie; `keep` holds a contiguous copy alive while it is read."""
+    """Where a tensor's values lie. `keep` holds what must stay alive while they are read."""
 
     address: int
-    count: int
+    elements: int
     dtype: int
     shape: tuple[int, ...]
+    version: int = 0
     keep: Any = None
 
 
-class Measure(Protocol):
-    def __call__(self, tensor: Any, /) -> Memory: ...
+Measure = Callable[[Any], Memory | None]
+"""The memory of a tensor; None when it has none that can be read."""
 
 
 class Call:
     """One run of a module or an operator within the step."""
 
-    __slots__ = ("call", "gradients", "inputs", "made", "name", "node", "parent")
+    __slots__ = ("call", "gradients", "inputs", "made", "name", "node", "operator", "outputs", "parent")
 
-    def __init__(self, node: int, name: str, call: int, parent: Call | None) -> None:
+    def __init__(self, node: int, name: str, call: int, parent: Call | None, operator: bool = False) -> None:
         self.node = node
         self.name = name
         self.call = call
         self.parent = parent
+        self.operator = operator
         self.inputs: tuple[int, ...] = ()
+        self.outputs: tuple[int, ...] = ()
         self.made: list[int] = []
         """Output rows of what ran directly inside."""
         self.gradients: list[int] = []
@@ -63,15 +67,20 @@ class Flow:
         self.measure = measure
         self.outside = Call(-1, "", 1, None)
         self.stack: list[Call] = [self.outside]
-        self._sites: dict[tuple[str, str, str, int], int] = {}
+        self.keeping = False
+        """Hold every tensor until the step ends: operators hand out wrappers that die before their memory does."""
+        self._sites: dict[tuple[str, str, str, int], tuple[int, str]] = {}
+        self._backward_nodes: dict[int, int] = {}
         self._clear()
 
     def _clear(self) -> None:
-        self._seen: dict[int, tuple[weakref.ref[Any], int, int]] = {}
+        self._seen: dict[int, tuple[Callable[[], Any], int, tuple[int, ...], int]] = {}
         self._counts: dict[int, int] = {}
         self._calls: dict[int, list[Call]] = {}
-        self._consumers: dict[int, list[Call]] = {}
-        self._gradients: dict[str, int] = {}
+        self._owners: dict[int, list[tuple[Call, int]]] = {}
+        self._consumers: dict[int, list[tuple[Call, int]]] = {}
+        self._parameter_gradients: dict[str, int] = {}
+        self._last_gradient: int | None = None
         self.losses: list[int] = []
         self.outside.made.clear()
 
@@ -80,157 +89,215 @@ class Flow:
         self._clear()
         del self.stack[1:]
 
-    @property
-    def scope(self) -> Call:
-        return self.stack[-1]
-
     # ---- forward ----
 
-    def enter(self, node: int, name: str, tensors: Sequence[Any], *, place: bool = True) -> Call:
-        """A module begins: rows for what it was given."""
+    def enter(self, node: int, name: str, tensors: Sequence[Any]) -> Call | None:
+        """A module begins: rows for what it was given. None when it ran too often in this step to be kept apart."""
         call = self._new_call(node, name)
-        if place and self.listener.stepping:
-            self.listener.at_node(Place(node, "forward", "before", "module", call.call))
+        if call is None:
+            return None
         call.inputs = self._take(call, tensors)
         self.stack.append(call)
+        if self.listener.stepping:
+            self.listener.at_node(Place(node, "forward", "before", "module", call.call))
         return call
 
-    def leave(self, call: Call, tensors: Sequence[Any]) -> list[int]:
+    def leave(self, call: Call, tensors: Sequence[Any]) -> None:
         """A module is done: rows for what it returned."""
         self.unwind(call)
-        rows = self._give(call, tensors, (*call.inputs, *call.made))
+        self._give(call, tensors, (*call.inputs, *call.made))
         if self.listener.stepping:
             self.listener.at_node(Place(call.node, "forward", "after", "module", call.call))
-        return rows
 
     def unwind(self, call: Call) -> None:
         """Forget a call and everything above it, also when it ended by an exception."""
         if call in self.stack:
             del self.stack[self.stack.index(call) :]
 
-    def operator_node(self, type: str, source: Source | None, *, phase: Phase = "forward") -> tuple[int, str]:
+    def operator_node(self, type: str, source: Source | None, phase: Phase = "forward") -> tuple[int, str]:
         """The node of an operator at a line, below the module that runs it; a second line gets a name of its own."""
-        scope = self.scope.name
+        scope = self.stack[-1].name or "script"
         site = (scope, type, source.file if source else "", source.line if source else 0)
-        node = self._sites.get(site)
-        graph = self.listener.catalog.graph
-        if node is None:
+        known = self._sites.get(site)
+        if known is None:
+            catalog = self.listener.catalog
             name, number = f"{scope}/{type}", 1
-            while graph.node(name) is not None:
+            while catalog.graph.node(name) is not None:
                 number += 1
                 name = f"{scope}/{type}_{number}"
-            node = self._sites[site] = self.listener.catalog.node(name, "operator", type, phase=phase, source=source)
-        return node, graph.nodes[node].name
+            known = self._sites[site] = (catalog.node(name, "operator", type, phase=phase, source=source), name)
+        return known
 
-    def before_operator(self, node: int, name: str, tensors: Sequence[Any], phase: Phase = "forward") -> Call:
-        call = self._new_call(node, name)
+    def before_operator(self, node: int, name: str, tensors: Sequence[Any], phase: Phase = "forward") -> Call | None:
+        call = self._new_call(node, name, operator=True)
+        if call is None:
+            return None
+        call.inputs = self._take(call, tensors)
         if self.listener.stepping:
             self.listener.at_node(Place(node, phase, "before", "operator", call.call))
-        call.inputs = self._take(call, tensors)
         return call
 
-    def after_operator(self, call: Call, tensors: Sequence[Any], phase: Phase = "forward") -> list[int]:
-        rows = self._give(call, tensors, call.inputs)
+    def after_operator(self, call: Call, tensors: Sequence[Any], phase: Phase = "forward") -> None:
+        self._give(call, tensors, call.inputs)
         if self.listener.stepping:
             self.listener.at_node(Place(call.node, phase, "after", "operator", call.call))
-        return rows
 
-    def loss(self, tensor: Any) -> int:
+    def loss(self, tensor: Any) -> None:
         """What backward is about to start from."""
-        call = self._new_call(self.listener.catalog.node(LOSS, "loss", "loss", phase="loss"), LOSS)
-        row = self.put(call, "loss", 0, tensor, tuple(self.outside.made))
-        self.losses.append(row)
-        return row
+        catalog = self.listener.catalog
+        call = self._new_call(catalog.node("loss", "loss", "Loss", phase="loss"), "loss")
+        if call is None:
+            return
+        row = self.put(call, "loss", 0, tensor, tuple(self.outside.made) or None)
+        if row is not None:
+            self.losses.append(row)
+        if self.listener.stepping:
+            self.listener.at_node(Place(call.node, "loss", "after", "module", call.call))
 
     # ---- backward and update ----
 
-    def gradient_of(self, row: int, owners: Sequence[tuple[Call, int]], tensor: Any) -> None:
-        """The gradient of an output has arrived; `owners` are the calls that returned it, innermost first."""
-        first: int | None = None
-        for call, slot in reversed(owners):
-            inputs = (first,) if first is not None else self._gradient_inputs(row, call)
-            first_seen = self.put(call, "grad_output", slot, tensor, inputs)
-            first = first_seen if first is None else first
-            call.gradients.append(first_seen)
-            if self.listener.stepping:
-                kind = "operator" if "/" in call.name else "module"
-                self.listener.at_node(Place(call.node, "backward", "after", kind, call.call))  # type: ignore[arg-type]
+    def gradient_of(self, row: int, tensor: Any) -> None:
+        """The gradient of the tensor first seen in `row` has arrived: complete, and about to flow into its maker."""
+        made: list[int] = []
+        for call, slot in reversed(self._consumers.get(row, ())):  # innermost first, so that it is blamed first
+            found = self._made_by_backward(call, slot, tensor)
+            if found is not None:
+                made.append(found)
+        owners = self._owners.get(row, [])
+        for call, slot in owners:
+            if call.operator and made:
+                call.gradients.append(made[0])
+                continue
+            found = self.put(call, "grad_output", slot, tensor, (made[0],) if made else None)
+            if found is not None:
+                call.gradients.append(found)
+                self._last_gradient = found
+        if owners and self.listener.stepping:
+            call = owners[0][0]
+            kind: Any = "operator" if call.operator else "module"
+            self.listener.at_node(Place(call.node, "backward", "before", kind, call.call))
 
-    def gradients(self, named: Iterable[tuple[str, Any, Sequence[int]]]) -> list[int]:
-        """Rows for parameter gradients: (parameter, gradient, nodes that use the parameter), in one kernel call."""
-        batch = []
-        for name, tensor, users in named:
-            inputs = tuple(row for user in users for call in self._calls.get(user, ()) for row in call.gradients)
-            batch.append((name, "grad", tensor, inputs or None))
-        rows = self._put_many(batch, "backward")
-        self._gradients.update({entry[0]: row for entry, row in zip(batch, rows)})
-        return rows
+    def gradients(self, named: Iterable[tuple[str, Any, Any, Sequence[int]]]) -> None:
+        """Rows for parameter gradients, in one kernel call: (name, parameter, gradient, nodes that use it)."""
+        batch: list[tuple[str, Role, Any, tuple[int, ...] | None]] = []
+        for name, parameter, gradient, users in named:
+            row = self.row_of(parameter)
+            operators = (
+                [entry for entry in self._consumers.get(row, ()) if entry[0].operator] if row is not None else []
+            )
+            made = [self._made_by_backward(call, slot, gradient) for call, slot in operators]
+            inputs = tuple(one for one in made if one is not None) or tuple(
+                one for user in users for call in self._calls.get(user, ()) for one in call.gradients
+            )
+            batch.append((name, "grad", gradient, inputs or None))
+        for (name, *_), row in zip(batch, self._put_many(batch, self.listener.frame)):
+            self._parameter_gradients[name] = row
 
-    def weights(self, named: Iterable[tuple[str, Any]]) -> list[int]:
+    def weights(self, named: Iterable[tuple[str, Any]]) -> None:
         """Rows for weights after an update, each computed from its gradient."""
-        batch = []
-        for name, tensor in named:
-            gradient = self._gradients.get(name)
-            batch.append((name, "param", tensor, None if gradient is None else (gradient,)))
-        return self._put_many(batch, "optimizer")
+        gradients = self._parameter_gradients
+        batch = [(name, "param", tensor, (gradients[name],) if name in gradients else None) for name, tensor in named]
+        self._put_many(batch, self.listener.frame)  # type: ignore[arg-type]
 
-    def bad_only(self, named: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
-        """Those of the tensors that hold NaN or Inf: all that the guard level keeps."""
-        if not named:
-            return []
-        memories = [self.measure(tensor) for _, tensor in named]
-        bad = nonfinite_many([m.address for m in memories], [m.count for m in memories], [m.dtype for m in memories])
-        return [pair for pair, is_bad in zip(named, bad) if is_bad]
+    def initial(self, named: Iterable[tuple[str, Any]]) -> Frame:
+        """The weights before training: a frame of its own, of step 0."""
+        frame = Frame()
+        frame.begin(0)
+        self._put_many([(name, "param", tensor, None) for name, tensor in named], frame)
+        return frame
+
+    def bad_only(self, tensors: Sequence[Any]) -> set[int]:
+        """Positions of the tensors that hold NaN or Inf: all that the guard level keeps."""
+        memories = [(place, memory) for place, tensor in enumerate(tensors) if (memory := self.measure(tensor))]
+        if not memories:
+            return set()
+        flags = nonfinite_many(
+            [memory.address for _, memory in memories],
+            [memory.elements for _, memory in memories],
+            [memory.dtype for _, memory in memories],
+        )
+        return {place for (place, _), bad in zip(memories, flags) if bad}
 
     # ---- rows ----
 
-    def put(self, call: Call, role: Role, slot: int, tensor: Any, inputs: tuple[int, ...] | None) -> int:
-        """A row for one tensor: an alias when it was summarised already in this step."""
+    def put(
+        self, call: Call, role: Role, slot: int, tensor: Any, inputs: tuple[int, ...] | None, *, fresh: bool = False
+    ) -> int | None:
+        """A row for one tensor: an alias when it was summarised already in this step and nobody wrote to it since."""
+        memory = self.measure(tensor)
+        if memory is None:
+            return None
         listener = self.listener
         number = listener.catalog.tensor(call.node, role, slot, call.call)
-        memory = self.measure(tensor)
-        seen = self._seen.get(id(tensor))
-        if seen is not None and seen[0]() is tensor and seen[2] == memory.address:
-            row = listener.frame.alias(number, seen[1], (*(inputs or ()), seen[1]), seen[0])
+        known = None if fresh else self._known(memory)
+        if known is not None:
+            row = listener.frame.alias(number, known, (*(inputs or ()), known))
         else:
             reference = weakref.ref(tensor)
             row = listener.frame.reserve(number, listener.catalog.shape(memory.shape), memory.dtype, inputs, reference)
-            summarize_memory(memory.address, memory.count, memory.dtype, listener.frame.summary, row)
-            self._seen[id(tensor)] = (reference, row, memory.address)
+            summarize_memory(memory.address, memory.elements, memory.dtype, listener.frame.summary, row)
+            self._remember(tensor, memory, row)
         want = listener.wants.get(number)
         if want is not None:
             want(row, tensor)
         return row
 
-    def producer(self, tensor: Any) -> int | None:
+    def row_of(self, tensor: Any) -> int | None:
         """The row that first saw this tensor in this step."""
-        seen = self._seen.get(id(tensor))
-        return seen[1] if seen is not None and seen[0]() is tensor else None
+        memory = self.measure(tensor)
+        return None if memory is None else self._known(memory)
 
-    def _new_call(self, node: int, name: str) -> Call:
+    def _known(self, memory: Memory) -> int | None:
+        seen = self._seen.get(memory.address)
+        if seen is None or seen[0]() is None or seen[2] != memory.shape or seen[3] != memory.version:
+            return None
+        return seen[1]
+
+    def _remember(self, tensor: Any, memory: Memory, row: int) -> None:
+        if memory.keep is not None:
+            return  # a copy was read, and its address will be somebody else's soon
+        holder: Callable[[], Any] = (lambda: tensor) if self.keeping else weakref.ref(tensor)
+        self._seen[memory.address] = (holder, row, memory.shape, memory.version)
+
+    def _new_call(self, node: int, name: str, *, operator: bool = False) -> Call | None:
         count = self._counts[node] = self._counts.get(node, 0) + 1
-        call = Call(node, name, count, self.scope)
+        if count > MOST_CALLS:
+            return None
+        call = Call(node, name, count, self.stack[-1], operator)
         self._calls.setdefault(node, []).append(call)
         return call
 
     def _take(self, call: Call, tensors: Sequence[Any]) -> tuple[int, ...]:
         """Input rows. What the enclosing code made of earlier rows and handed in counts as computed from them."""
-        scope = self.scope
+        scope = self.stack[-1]
         around: tuple[int, ...] | None = (*scope.inputs, *scope.made) or None
         rows = []
         for slot, tensor in enumerate(tensors):
-            source = self.producer(tensor)
-            rows.append(self.put(call, "input", slot, tensor, None if source is not None else around))
+            source = self.row_of(tensor)
+            if source is not None and call.operator:
+                row: int | None = source
+            else:
+                row = self.put(call, "input", slot, tensor, None if source is not None or call.operator else around)
+            if row is None:
+                continue
+            rows.append(row)
+            self._consumers.setdefault(row if source is None else source, []).append((call, slot))
             if source is not None:
-                self._consumers.setdefault(source, []).append(call)
                 self._connect(source, call, slot)
         return tuple(rows)
 
-    def _give(self, call: Call, tensors: Sequence[Any], inputs: tuple[int, ...]) -> list[int]:
-        rows = [self.put(call, "output", slot, tensor, inputs) for slot, tensor in enumerate(tensors)]
+    def _give(self, call: Call, tensors: Sequence[Any], inputs: tuple[int, ...]) -> None:
+        rows = []
+        for slot, tensor in enumerate(tensors):
+            row = self.put(call, "output", slot, tensor, inputs, fresh=call.operator)
+            if row is None:
+                continue
+            rows.append(row)
+            source = self.row_of(tensor)
+            self._owners.setdefault(row if source is None else source, []).append((call, slot))
+        call.outputs = tuple(rows)
         if call.parent is not None:
             call.parent.made.extend(rows)
-        return rows
 
     def _connect(self, source: int, call: Call, slot: int) -> None:
         catalog = self.listener.catalog
@@ -238,33 +305,51 @@ class Flow:
         if key.role == "output" and key.node != call.node:
             catalog.edge(key.node, call.node, key.slot, slot)
 
-    def _gradient_inputs(self, row: int, call: Call) -> tuple[int, ...] | None:
-        """Gradients this one was computed from: those of its consumers, else of the enclosing code, else the loss."""
-        found = tuple(gradient for user in self._consumers.get(row, ()) for gradient in user.gradients)
-        around = call.parent
-        while not found and around is not None:
-            found = tuple(around.gradients) if around is not self.outside else tuple(self.losses)
-            around = around.parent
-        return found or None
+    def _made_by_backward(self, call: Call, slot: int, gradient: Any) -> int | None:
+        """The gradient of an input is what the backward of its consumer made of the gradients of its outputs."""
+        upstream = tuple(call.gradients)
+        if not call.operator:
+            return self.put(call, "grad_input", slot, gradient, upstream or None)
+        if not upstream:  # its output was hooked in vain: what arrived last is the nearest thing known
+            upstream = tuple(self.losses) if self._last_gradient is None else (self._last_gradient,)
+        # The backward of an operator reads what forward left: an overflow there explains a NaN here.
+        node = self._backward_node(call.node)
+        backward = Call(node, "", call.call, None, operator=True)
+        row = self.put(backward, "output", slot, gradient, (*upstream, *call.inputs, *call.outputs))
+        self._last_gradient = row if row is not None else self._last_gradient
+        return row
 
-    def _put_many(self, batch: Sequence[tuple[str, Role, Any, tuple[int, ...] | None]], phase: Phase) -> list[int]:
+    def _backward_node(self, forward: int) -> int:
+        node = self._backward_nodes.get(forward)
+        if node is None:
+            of = self.listener.catalog.graph.nodes[forward]
+            node = self._backward_nodes[forward] = self.listener.catalog.node(
+                f"{of.name}Grad", "operator", f"{of.type}Grad", phase="backward", source=of.source, forward=of.name
+            )
+        return node
+
+    def _put_many(self, batch: Sequence[tuple[str, Role, Any, tuple[int, ...] | None]], frame: Frame) -> list[int]:
         """Parameter rows: consecutive, so that one kernel call fills them all."""
-        if not batch:
-            return []
-        listener, catalog, frame = self.listener, self.listener.catalog, self.listener.frame
-        memories = [self.measure(tensor) for _, _, tensor, _ in batch]
-        rows = []
-        for (name, role, tensor, inputs), memory in zip(batch, memories):
+        listener, catalog = self.listener, self.listener.catalog
+        rows: list[int] = []
+        memories: list[Memory] = []
+        for name, role, tensor, inputs in batch:
+            memory = self.measure(tensor)
+            if memory is None:
+                continue
             number = catalog.tensor(catalog.node(name, "parameter", "Parameter"), role)
             rows.append(frame.reserve(number, catalog.shape(memory.shape), memory.dtype, inputs, weakref.ref(tensor)))
+            memories.append(memory)
+        if not rows:
+            return []
         summarize_many(
-            [m.address for m in memories],
-            [m.count for m in memories],
-            [m.dtype for m in memories],
+            [memory.address for memory in memories],
+            [memory.elements for memory in memories],
+            [memory.dtype for memory in memories],
             frame.summary,
             rows[0],
         )
-        if listener.wants:
+        if listener.wants and frame is listener.frame:
             for row, (_, _, tensor, _) in zip(rows, batch):
                 want = listener.wants.get(frame.tensors[row])
                 if want is not None:
@@ -272,7 +357,7 @@ class Flow:
         return rows
 
 
-def tensors_in(value: Any, is_tensor: Callable[[Any], bool], *, depth: int = 6) -> list[Any]:
+def tensors_in(value: Any, is_tensor: Callable[[Any], bool], depth: int = 8) -> list[Any]:
     """Every tensor in nested tuples, lists, dicts and dataclasses, in order: their slots."""
     if is_tensor(value):
         return [value]
@@ -286,11 +371,4 @@ def tensors_in(value: Any, is_tensor: Callable[[Any], bool], *, depth: int = 6) 
         inside = [getattr(value, name, None) for name in value.__dataclass_fields__]
     else:
         return []
-    return [tensor for item in inside for tensor in tensors_in(item, is_tensor, depth=depth - 1)]
-
-
-def dtype_code(name: str) -> int:
-    return DTYPE_CODES.get(name, 0)
-
-
-__all__ = ["LOSS", "Call", "Flow", "Measure", "Memory", "NodeKind", "dtype_code", "tensors_in"]
+    return [tensor for item in inside for tensor in tensors_in(item, is_tensor, depth - 1)]
