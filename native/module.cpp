@@ -211,9 +211,9 @@ PyObject *summarize_many(PyObject *, PyObject *const *args, Py_ssize_t n) {
 PyObject *nonfinite_many(PyObject *, PyObject *const *args, Py_ssize_t n) {
     Blocks blocks;
     if (wrong_count("nonfinite_many", n, 3, 3) || !blocks.read(args)) return nullptr;
-    PyObject *flags = PyBytes_FromStringAndSize(nullptr, (Py_ssize_t)blocks.size());
+    PyObject *flags = PyByteArray_FromStringAndSize(nullptr, (Py_ssize_t)blocks.size());
     if (!flags) return nullptr;
-    char *to = PyBytes_AS_STRING(flags);
+    char *to = PyByteArray_AS_STRING(flags);
     without_lock(blocks.bytes, [&] {
         for (size_t i = 0; i < blocks.size(); i++)
             to[i] = kernels->nonfinite((const void *)blocks.addresses[i], blocks.counts[i], blocks.type(i));
@@ -287,7 +287,7 @@ PyObject *compare_memory(PyObject *, PyObject *const *args, Py_ssize_t n) {
     Py_RETURN_NONE;
 }
 
-// Bins each type needs: 4 for zero, subnormal, infinite and NaN, then one per power of two. Mirrored in _records.py.
+// Bins each type needs: 4 for zero, subnormal, infinite and NaN, then one per power of two. Mirrored in kernels/records.py.
 constexpr int BINS[TYPES] = {2050, 258, 34, 258, 19, 34, 19, 35, 68, 68, 68, 68, 68, 68, 68, 68, 5, 2050, 2050};
 
 PyObject *exponents_memory(PyObject *, PyObject *const *args, Py_ssize_t n) {

@@ -1,7 +1,7 @@
 // The shapes every kernel agrees on: the names of the element types, the rows written for Python,
 // and the table of entry points one instruction set fills in. Nothing here computes.
 //
-// The rows are mirrored field by field in src/misstep/kernels/_records.py; both are little endian,
+// The rows are mirrored field by field in src/misstep/core/stats.py and src/misstep/kernels/records.py; both are little endian,
 // eight bytes a field, without padding.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace misstep {
 
-enum Type : int {
+enum Type : int {  // the codes of misstep.core.stats.DTYPE_NAMES
     F64, F32, F16, BF16, F8E4M3, F8E5M2, F8E4M3FNUZ, F8E5M2FNUZ,
     I8, I16, I32, I64, U8, U16, U32, U64, BOOL, C64, C128,
     TYPES
@@ -29,7 +29,7 @@ struct Change {
 };
 
 struct Compare {
-    int64_t count, within, equal, mismatch, first_different, max_ulp;
+    int64_t count, within, equal, nonfinite_mismatch, first_different, max_ulp;
     double max_abs, mean_abs, max_rel, mean_rel, rmse, cosine, norm_a, norm_b;
 };
 

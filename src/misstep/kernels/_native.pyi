@@ -1,0 +1,43 @@
+import numpy as np
+from numpy.typing import NDArray
+
+from misstep.kernels.records import Integers, Table
+
+def summarize_memory(address: int, count: int, dtype: int, out: Table, row: int, /) -> None: ...
+def summarize_strided(
+    address: int, shape: Integers, strides: Integers, dtype: int, out: Table, row: int, /
+) -> None: ...
+def summarize_many(
+    addresses: Integers, counts: Integers, dtypes: Integers | int, out: Table, first_row: int = 0, /
+) -> None: ...
+def nonfinite_many(addresses: Integers, counts: Integers, dtypes: Integers | int, /) -> bytearray: ...
+def digest(address: int, nbytes: int, /) -> int: ...
+def digest_many(addresses: Integers, nbytes: Integers, /) -> list[int]: ...
+def change_memory(
+    now: int,
+    before: int,
+    count: int,
+    dtype: int,
+    rtol: float,
+    atol: float,
+    out: Table,
+    row: int,
+    equal_nan: bool = False,
+    /,
+) -> None: ...
+def compare_memory(
+    a: int,
+    dtype_a: int,
+    b: int,
+    dtype_b: int,
+    count: int,
+    rtol: float,
+    atol: float,
+    out: Table,
+    row: int,
+    /,
+) -> None: ...
+def exponents_memory(address: int, count: int, dtype: int, bins: NDArray[np.int64], /) -> None: ...
+def instruction_sets() -> list[str]: ...
+def instruction_set() -> str: ...
+def use(name: str, /) -> None: ...
