@@ -1,0 +1,1 @@
+"""Two things side by side: paired, measured, judged, told."""

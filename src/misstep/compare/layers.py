@@ -1,0 +1,184 @@
+"""Two collections of tensors laid side by side: paired, measured, judged.
+
+`diff` takes whatever `source_of` knows (runs, dumps, folders, checkpoints, dictionaries). Measuring is the only part
+that touches values; it runs on all cores, because the kernel leaves Python alone while it reads.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from misstep.compare.align import Alignment, Pair, align
+from misstep.compare.hints import hint
+from misstep.compare.mapfile import NameMap, map_of, read_map
+from misstep.compare.measures import measure
+from misstep.compare.result import Comparison, Row
+from misstep.compare.verdict import Measured, judge
+from misstep.errors import CompareError, TensorUnavailable
+from misstep.store.foreign.elements import name_of
+from misstep.store.foreign.sniff import source_of
+from misstep.store.foreign.source import Entry, TensorSource, select
+
+_HINTS = 4
+"""Causes that get a second look at their values; the first is what people read."""
+
+
+def diff(
+    left: object,
+    right: object,
+    *,
+    step: int | None = None,
+    right_step: int | None = None,
+    rank: int | None = None,
+    right_rank: int | None = None,
+    names: NameMap | Mapping[str, object] | str | Path | None = None,
+    threads: int | None = None,
+) -> Comparison:
+    """Two runs, dumps, folders, checkpoints or dictionaries of arrays, side by side in execution order.
+
+    >>> diff("missteps/torch", "missteps/mindspore").first_difference
+    >>> diff("run/a", "run/b", step=120, names="map.toml").summary()
+
+    `names` is a map file, or a dictionary left name → right name. `right_step` and `right_rank` are the left side's
+    unless said.
+    """
+    one = select(source_of(left, label="left"), step=step, rank=rank)
+    other = select(
+        source_of(right, label="right"),
+        step=step if right_step is None else right_step,
+        rank=rank if right_rank is None else right_rank,
+    )
+    return compare_sources(one, other, names=_names(names), threads=threads)
+
+
+def compare_sources(
+    left: TensorSource, right: TensorSource, *, names: NameMap | None = None, threads: int | None = None
+) -> Comparison:
+    """Pair, measure and judge everything two sources hold."""
+    begun = time.perf_counter()
+    found = align(left.entries(), right.entries(), names=names)
+    if not found.pairs:
+        raise CompareError(_nothing_in_common(left, right, found))
+    measured, unavailable = _measure_all(left, right, found.pairs, threads=threads)
+    rows, dtypes = judge(measured, missing=_missing(found), fetch=left.array)
+    rows = _with_hints(rows, left, right)
+    return Comparison(
+        left=left.label,
+        right=right.label,
+        rows=rows,
+        only_left=tuple(found.only_left),
+        only_right=tuple(found.only_right),
+        dtypes=dtypes,
+        seconds=time.perf_counter() - begun,
+        notes=tuple(unavailable),
+    )
+
+
+def _measure_all(
+    left: TensorSource, right: TensorSource, pairs: Sequence[Pair], *, threads: int | None
+) -> tuple[list[Measured], list[str]]:
+    results: list[Measured | None] = [None] * len(pairs)
+    failures: list[BaseException] = []
+    unavailable: list[str] = []
+    places = iter(range(len(pairs)))
+
+    def work() -> None:
+        # next() on one iterator is atomic under the GIL: threads share the list without a lock or a task object each.
+        for at in places:
+            if failures:
+                return
+            try:
+                results[at] = _measured(left, right, pairs[at])
+            except TensorUnavailable as why:
+                unavailable.append(str(why))
+            except BaseException as wrong:
+                failures.append(wrong)
+                return
+
+    wanted = threads or min(
+        8, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    helpers = [threading.Thread(target=work, name="misstep-compare") for _ in range(min(wanted, len(pairs)) - 1)]
+    for helper in helpers:
+        helper.start()
+    work()
+    for helper in helpers:
+        helper.join()
+    if failures:
+        raise failures[0]
+    return [one for one in results if one is not None], unavailable
+
+
+def _measured(left: TensorSource, right: TensorSource, pair: Pair) -> Measured:
+    one, other = left.array(pair.left), right.array(pair.right)
+    dtypes = name_of(one.dtype), name_of(other.dtype)
+    if pair.layout:
+        other = turned(other, pair.layout, one.shape)
+    if one.shape != other.shape:
+        return Measured(pair, None, dtypes, f"shape {_shape(one.shape)} against {_shape(other.shape)}")
+    return Measured(pair, measure(one, other), dtypes)
+
+
+def turned(array: NDArray[Any], layout: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    """The right array laid like the left one: `transpose`, `reshape`, or an order of axes such as `0 2 3 1`."""
+    if layout == "transpose":
+        return array.T
+    if layout == "reshape":
+        return array.reshape(shape) if array.size == int(np.prod(shape, dtype=np.int64)) else array
+    try:
+        axes = [int(axis) for axis in layout.replace(",", " ").split()]
+        return array.transpose(axes)
+    except ValueError as wrong:
+        raise CompareError(
+            f"the layout {layout!r} does not fit a tensor of shape {array.shape}: {wrong}; "
+            f"use transpose, reshape, or an order of its axes such as '0 2 3 1'"
+        ) from None
+
+
+def _with_hints(rows: tuple[Row, ...], left: TensorSource, right: TensorSource) -> tuple[Row, ...]:
+    told, given = list(rows), 0
+    for at, row in enumerate(rows):
+        if row.part == "cause" and row.left is not None and row.right is not None and given < _HINTS:
+            given += 1
+            other = right.array(row.right)
+            one = left.array(row.left)
+            if row.layout:
+                other = turned(other, row.layout, one.shape)
+            said = hint(one, other, row.measures)
+            if said:
+                told[at] = replace(row, note=f"{row.note}; {said}" if row.note else said)
+    return tuple(told)
+
+
+def _missing(found: Alignment) -> list[tuple[Entry, str]]:
+    return [(entry, "left") for entry in found.only_left] + [(entry, "right") for entry in found.only_right]
+
+
+def _names(given: NameMap | Mapping[str, object] | str | Path | None) -> NameMap | None:
+    if given is None or isinstance(given, NameMap):
+        return given
+    return map_of(given) if isinstance(given, Mapping) else read_map(given)
+
+
+def _nothing_in_common(left: TensorSource, right: TensorSource, found: Alignment) -> str:
+    def some(entries: Sequence[Entry]) -> str:
+        return ", ".join(dict.fromkeys(entry.name for entry in entries[:20])) if entries else "nothing"
+
+    return (
+        f"{left.label} and {right.label} have no tensor in common, by name or by order and shape; "
+        f"left holds {some(found.only_left)[:200]}; right holds {some(found.only_right)[:200]}. "
+        f"Write a map file and pass it with --map"
+    )
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return "×".join(map(str, shape)) or "scalar"

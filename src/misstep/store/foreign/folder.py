@@ -1,0 +1,223 @@
+"""A folder of .npy, .npz, .safetensors or .pt files as a source: the name of a file is the name of its tensor.
+
+Names are read in the styles people use, tried in this order:
+
+    encoder.0.fc:output.1@7.npy          our own export (a `:` that a file system refuses is written `%3A`)
+    0_fc1_weight_float32_12.npy          troubleshooter: [index]_name_[suffix]_[dtype]_[id]
+    encoder.0.fc.output.0.npy            name, role, slot
+    anything.npy                         a name
+
+Without an index the execution order is what `index.json` says, then the numbers troubleshooter counts, then the time
+of writing, then the alphabet with numbers in numeric order.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from numpy.typing import NDArray
+
+from misstep.core.address import ROLE_CODES, Address, Role
+from misstep.errors import AddressError, FormatError, TensorUnavailable
+from misstep.store.checkpoint import Checkpoint, read_checkpoint
+from misstep.store.foreign.elements import dtype_named, name_of
+from misstep.store.foreign.npyfile import peek_npy, read_npy
+from misstep.store.foreign.source import Entry, guess_role
+
+INDEX = "index.json"
+SUFFIXES = (".npy", ".npz", ".safetensors", ".pt", ".pth", ".ckpt")
+
+_TROUBLESHOOTER = re.compile(
+    r"(?:(?P<index>\d+)_)?(?P<name>.+?)(?:_(?P<suffix>backward|grad|in|out|input|output))?"
+    r"_(?P<dtype>bool|u?int\d+|float\d+|bfloat16|complex\d+)_(?P<id>\d+)",
+    re.IGNORECASE,
+)
+_TROUBLESHOOTER_ROLES: dict[str, Role] = {
+    "backward": "grad_output",
+    "grad": "grad_output",
+    "in": "input",
+    "input": "input",
+    "out": "output",
+    "output": "output",
+}
+_ROLE_AND_SLOT = re.compile(
+    r"(?P<name>.+?)[._](?P<role>input|output|grad_input|grad_output|param|grad|buffer)(?:[._](?P<slot>\d+))?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a file name says."""
+
+    name: str
+    role: Role
+    slot: int = 0
+    step: int | None = None
+    call: int = 1
+    dtype: str = ""
+    order: int | None = None
+
+
+def looks_like_folder(path: Path) -> bool:
+    return path.is_dir() and any(file.suffix in SUFFIXES for file in _files(path))
+
+
+def open_folder(path: str | Path) -> Folder:
+    """Every array file below a folder.
+
+    >>> open_folder("arrays").entries()[0].name
+    """
+    where = Path(path)
+    found = Folder(where)
+    if not found.entries():
+        raise FormatError(f"{where} holds no .npy, .npz, .safetensors, .pt or .ckpt file", path=str(where))
+    return found
+
+
+class Folder:
+    """The arrays of a folder, opened when asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._load: dict[str, Callable[[], NDArray[Any]]] = {}
+        self._entries = self._scan()
+
+    @property
+    def label(self) -> str:
+        return str(self.path)
+
+    def entries(self) -> list[Entry]:
+        return self._entries
+
+    def array(self, entry: Entry) -> NDArray[Any]:
+        load = self._load.get(entry.key)
+        if load is None:
+            raise TensorUnavailable(f"{self.path} holds no {entry}", address=str(entry))
+        return load()
+
+    def _scan(self) -> list[Entry]:
+        said = _index(self.path)
+        raw: list[tuple[tuple[Any, ...], Entry]] = []
+        for file in _files(self.path):
+            key = file.relative_to(self.path).as_posix()
+            listed = said.get(key, {})
+            if file.suffix == ".npy":
+                raw.append(self._single(file, key, listed))
+            elif file.suffix in SUFFIXES:
+                raw += self._several(file, key)
+        raw.sort(key=lambda item: item[0])
+        return [_renumbered(entry, at) for at, (_, entry) in enumerate(raw)]
+
+    def _single(self, file: Path, key: str, listed: dict[str, Any]) -> tuple[tuple[Any, ...], Entry]:
+        shape, held = peek_npy(file)
+        named = read_name(unquote(key.removesuffix(".npy")))
+        dtype = listed.get("dtype") or (named.dtype if dtype_named(named.dtype) is not None else "") or name_of(held)
+        self._load[key] = lambda: read_npy(file, dtype=dtype)
+        entry = Entry(
+            name=listed.get("name", named.name),
+            role=listed.get("role", named.role),
+            slot=listed.get("slot", named.slot),
+            node_type=listed.get("type", ""),
+            shape=shape,
+            dtype=dtype,
+            source_line=listed.get("source", ""),
+            step=listed.get("step", named.step),
+            call=listed.get("call", named.call),
+            key=key,
+        )
+        order = listed.get("order", named.order)
+        return _sorting(order, file, key), entry
+
+    def _several(self, file: Path, key: str) -> list[tuple[tuple[Any, ...], Entry]]:
+        """A file with several tensors: one alone takes the file's name, more carry it as a scope."""
+        checkpoint = read_checkpoint(file)
+        stem = unquote(key[: -len(file.suffix)])
+        found = []
+        for number, held in enumerate(checkpoint.tensors.values()):
+            alone = len(checkpoint) == 1
+            named = read_name(stem if alone else held.name)
+            place = f"{key}//{held.name}"
+            self._load[place] = _from_checkpoint(checkpoint, held.name)
+            entry = Entry(
+                name=named.name if alone else f"{stem}/{named.name}" if _many_files(self.path) else named.name,
+                role=named.role,
+                slot=named.slot,
+                shape=held.shape,
+                dtype=held.dtype,
+                step=named.step,
+                call=named.call,
+                key=place,
+            )
+            found.append(((*_sorting(named.order if alone else None, file, key), number), entry))
+        return found
+
+
+def read_name(stem: str) -> Named:
+    """What the name of a file tells about its tensor.
+
+    >>> read_name("3_fc1_grad_float32_7")
+    Named(name='fc1', role='grad_output', slot=0, step=None, call=1, dtype='float32', order=7)
+    """
+    if ":" in stem and stem.rsplit(":", 1)[1].split("@")[0].split(".")[0] in ROLE_CODES:
+        try:
+            address = Address.parse(stem)
+            return Named(address.node, address.role, address.slot, address.step, address.call)
+        except AddressError:
+            pass
+    ours = _TROUBLESHOOTER.fullmatch(stem)
+    if ours:
+        role = _TROUBLESHOOTER_ROLES.get((ours["suffix"] or "").lower()) or guess_role(ours["name"])
+        return Named(ours["name"], role, int(ours["index"] or 0), dtype=ours["dtype"].lower(), order=int(ours["id"]))
+    plain = _ROLE_AND_SLOT.fullmatch(stem)
+    if plain and plain["role"] in ROLE_CODES:
+        return Named(plain["name"], plain["role"], int(plain["slot"] or 0))  # type: ignore[arg-type]
+    return Named(stem, guess_role(stem))
+
+
+def _from_checkpoint(checkpoint: Checkpoint, name: str) -> Callable[[], NDArray[Any]]:
+    return lambda: checkpoint[name]
+
+
+def _renumbered(entry: Entry, at: int) -> Entry:
+    return replace(entry, order=at)
+
+
+def _sorting(order: int | None, file: Path, key: str) -> tuple[Any, ...]:
+    if order is not None:
+        return (0, order, ())
+    return (1, 0, _natural(key))
+
+
+def _natural(text: str) -> tuple[tuple[int, int, str], ...]:
+    return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", text) if part)
+
+
+def _files(path: Path) -> list[Path]:
+    found = []
+    for folder, inner, names in os.walk(path):
+        inner.sort()
+        found += [Path(folder, name) for name in names if name.endswith(SUFFIXES)]
+    return found
+
+
+def _many_files(path: Path) -> bool:
+    return len(_files(path)) > 1
+
+
+def _index(path: Path) -> dict[str, dict[str, Any]]:
+    where = path / INDEX
+    if not where.is_file():
+        return {}
+    try:
+        said = json.loads(where.read_text(encoding="utf-8"))
+    except ValueError as wrong:
+        raise FormatError(f"{where} is no JSON: {wrong}; delete it to go by file names", path=str(where)) from None
+    files = said.get("files", {}) if isinstance(said, dict) else {}
+    return files if isinstance(files, dict) else {}
