@@ -6,6 +6,7 @@ call, else from the environment, else from ./misstep.toml, else the default.
 
 from __future__ import annotations
 
+import math
 import os
 import tomllib
 from collections.abc import Mapping
@@ -77,6 +78,7 @@ class Settings:
 
     def __init__(self, values: Mapping[str, Any] | None = None) -> None:
         self._values: dict[str, Value] = {setting.name: setting.default for setting in SETTINGS}
+        self._given: set[str] = set(values or ())
         for name, value in (values or {}).items():
             self._values[name] = _checked(name, value)
 
@@ -102,10 +104,11 @@ class Settings:
         return {name: value for name, value in self._values.items() if name != "token"}
 
     def environment(self) -> dict[str, str]:
-        """What a child process needs to see the same settings; only what differs from the default."""
-        return {
-            BY_NAME[name].variable: str(value) for name, value in self._values.items() if value != BY_NAME[name].default
-        }
+        """What a child process needs to see the same settings.
+
+        A setting put back to its default is among them: the child reads misstep.toml too, and must not take it from there.
+        """
+        return {BY_NAME[name].variable: str(value) for name, value in self._values.items() if name in self._given}
 
 
 def _checked(name: str, value: Any) -> Value:
@@ -114,11 +117,13 @@ def _checked(name: str, value: Any) -> Value:
     setting = BY_NAME[name]
     try:
         read = _read(value, setting.default)
-    except ValueError:
+    except (TypeError, ValueError):
         kind = type(setting.default).__name__
         raise SettingError(f"{name} (or {setting.variable}) is {value!r}, which is no {kind}: {setting.help}") from None
     if setting.choices and read not in setting.choices:
         raise SettingError(f"{name} is {value!r}; it is one of {', '.join(filter(None, setting.choices))}")
+    if isinstance(read, (int, float)) and read < 0:
+        raise SettingError(f"{name} is {value}; it is 0 or more: {setting.help}")
     return read
 
 
@@ -136,7 +141,10 @@ def _read(value: Any, default: Value) -> Value:
         return int(value)
     if isinstance(default, float):
         text = str(value).strip()
-        return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+        number = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+        if not math.isfinite(number):
+            raise ValueError(text)
+        return number
     return str(value)
 
 
@@ -145,6 +153,6 @@ def _from_file(path: Path) -> dict[str, Any]:
         return {}
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, OSError) as error:
+    except (ValueError, OSError) as error:
         raise SettingError(f"cannot read {path}: {error}") from None
     return {name: value for name, value in table.items() if not isinstance(value, dict)}

@@ -74,7 +74,7 @@ class Address:
             slot=_number(parts["slot"], "slot", text) or 0,
             step=_number(parts["step"], "step", text),
             rank=_number(parts["rank"], "rank", text),
-            call=_number(parts["call"], "call", text) or 1,
+            call=_call(parts["call"], text) or 1,
         )
 
     def at(self, *, step: int | None = None, rank: int | None = None) -> Address:
@@ -117,6 +117,10 @@ class Pattern:
         role_text = parts["role"]
         role = _role(role_text, text) if role_text and role_text != "*" else None
         first, last = _steps(parts["step"], text)
+        try:
+            _glob(parts["node"])
+        except AddressError as error:
+            raise AddressError(str(error), address=text) from None
         return cls(
             node=parts["node"] or "*",
             role=role,
@@ -124,7 +128,7 @@ class Pattern:
             first_step=first,
             last_step=last,
             rank=_number(parts["rank"], "rank", text),
-            call=_number(parts["call"], "call", text),
+            call=_call(parts["call"], text),
         )
 
     def matches(self, address: Address) -> bool:
@@ -189,12 +193,22 @@ def _number(part: str, name: str, text: str) -> int | None:
     return int(part)
 
 
+def _call(part: str, text: str) -> int | None:
+    call = _number(part, "call", text)
+    if call == 0:
+        raise AddressError(f"the call in {text!r} is 0; calls count from 1", address=text)
+    return call
+
+
 def _steps(part: str, text: str) -> tuple[int | None, int | None]:
     if ":" not in part:
         step = _number(part, "step", text)
         return step, step
-    first, _, last = part.partition(":")
-    return _number(first, "first step", text), _number(last, "last step", text)
+    start, _, end = part.partition(":")
+    first, last = _number(start, "first step", text), _number(end, "last step", text)
+    if first is not None and last is not None and last < first:
+        raise AddressError(f"the range of steps in {text!r} ends at {last}, before it starts at {first}", address=text)
+    return first, last
 
 
 def _has_glob(node: str) -> bool:
@@ -212,12 +226,17 @@ def _glob(pattern: str) -> re.Pattern[str]:
             out.append(".*")
         elif mark == "?":
             out.append(".")
-        elif mark == "[" and "]" in pattern[i + 2 :]:
-            end = pattern.index("]", i + 2)
-            inside = pattern[i + 1 : end].replace("\\", "\\\\")
-            out.append(f"[{'^' + inside[1:] if inside.startswith('!') else inside}]")
+        elif mark == "[" and (end := pattern.find("]", i + (3 if pattern[i + 1 : i + 2] == "!" else 2))) > 0:
+            inside = pattern[i + 1 : end]
+            negated = inside.startswith("!")
+            # Only the hyphen keeps a meaning; whatever else regular expressions read into a set is a letter here.
+            letters = re.sub(r"([\\\[\]^&~|])", r"\\\1", inside[1:] if negated else inside)
+            out.append(f"[{'^' if negated else ''}{letters}]")
             i = end
         else:
             out.append(re.escape(mark))
         i += 1
-    return re.compile("".join(out), re.DOTALL)
+    try:
+        return re.compile("".join(out), re.DOTALL)
+    except re.error:
+        raise AddressError(f"the brackets in {pattern!r} name nothing; ranges go up: [0-9]", address=pattern) from None

@@ -82,7 +82,7 @@ def measured(parameter: Parameter, given: Given, columns: Columns) -> Column:
     if parameter.measure == "update_ratio":
         with np.errstate(all="ignore"):
             ratio: Column = columns.change("mean_abs") / (columns.change("mean_abs_before") + given["epsilon"])
-            return ratio
+            return np.where(columns["count"] > 0, ratio, np.nan)
     return columns[parameter.measure]
 
 

@@ -64,13 +64,13 @@ class Expression:
 
     def __call__(self, columns: Columns, constants: Sequence[Any] | None = None) -> Column:
         with np.errstate(all="ignore"):
-            truth: Column = self.compute(columns, self.constants if constants is None else constants)
-            return truth
+            truth = self.compute(columns, self.constants if constants is None else constants)
+        # An expression of constants alone has no rows of its own.
+        return np.broadcast_to(truth, np.broadcast_shapes(np.shape(truth), (len(columns),)))
 
     def rows(self, summary: Column, *, step: int = 0) -> Column:
         """The answer for every record of a SUMMARY (or ROW) array."""
-        truth: Column = np.broadcast_to(self(Columns(summary, step=step)), (len(summary),))
-        return truth
+        return self(Columns(summary, step=step))
 
 
 @lru_cache(maxsize=4096)
