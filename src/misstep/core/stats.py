@@ -40,7 +40,7 @@ HEAD = np.dtype(
         ("dtype", "u1"),  # an index into DTYPE_NAMES
         ("spare", "u1"),
         ("shape", "<u4"),  # an index into the run's shape table
-        ("check", "<u4"),  # crc32 of the other 124 bytes, filled in by the writer
+        ("check", "<u4"),  # of the other 124 bytes (store/statsfile.py), filled in by the writer
     ]
 )
 

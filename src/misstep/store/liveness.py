@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import socket
 import time
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 REMOTE_SECONDS = 60.0
 """A journal on another machine that was not touched for this long belongs to a dead process."""
@@ -25,19 +28,36 @@ def birth_of(pid: int) -> str:
         return ""
 
 
-def is_alive(*, host: str, pid: int, birth: str, here: str, touched: float) -> bool:
-    """`touched`: when the journal was last written; decides for a process of another machine."""
-    if host != here:
-        return time.time() - touched < REMOTE_SECONDS
-    if birth:
-        return birth_of(pid) == birth
+def writer_lives(start: Mapping[str, Any], journal: Path) -> bool:
+    """True when the process that wrote this start event is there; the journal's age decides for another machine."""
+    try:
+        about = os.stat(journal)
+        size = about.st_size
+    except OSError:
+        size = 0
+        try:
+            about = os.stat(journal.parent)
+        except OSError:
+            return False
+    recent = time.time() - about.st_mtime < REMOTE_SECONDS
+    if not start:
+        return recent and size == 0  # its directory is made, its first word is on the way
+    if start.get("host") != socket.gethostname():
+        return recent
+    pid, birth = int(start.get("pid", 0)), start.get("birth", "")
+    return birth_of(pid) == birth if birth else process_exists(pid)
+
+
+def process_exists(pid: int) -> bool:
+    if pid <= 0:
+        return False
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except OSError:
+    except OSError:  # it is somebody else's
         return True
-    return pid > 0
+    return True
 
 
 @lru_cache(maxsize=1)

@@ -87,7 +87,8 @@ def unpack_record(body: bytes) -> StoredTensor:
 
 def check_size(dtype: str, shape: tuple[int, ...], size: int) -> None:
     if dtype not in DTYPE_CODES or dtype == "unknown":
-        raise ValueError(f"the pack knows no dtype {dtype!r}; it knows {', '.join(DTYPE_NAMES[1:])}")
+        known = ", ".join(name for name in DTYPE_NAMES if name != "unknown")
+        raise ValueError(f"the pack knows no dtype {dtype!r}; it knows {known}")
     expected = math.prod(shape) * ITEM_BYTES[DTYPE_CODES[dtype]]
     if expected != size:
         raise ValueError(f"a {dtype} tensor of shape {shape} has {expected:,} bytes, but {size:,} were given")

@@ -6,8 +6,6 @@ so that whatever the journal promises is there, and whatever a row names is know
 
 from __future__ import annotations
 
-import os
-import socket
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +21,7 @@ from misstep.errors import RunDamaged
 from misstep.store.codec import decode, number
 from misstep.store.journal import Event, LineReader
 from misstep.store.layout import rank_paths
-from misstep.store.liveness import is_alive
+from misstep.store.liveness import writer_lives
 from misstep.store.pack import PackReader, StoredTensor
 from misstep.store.runs import rank_state
 from misstep.store.statsfile import Rows, StatsReader
@@ -46,7 +44,6 @@ class Rank:
         self.stats = StatsReader(paths.stats)
         self._pack = PackReader(paths.pack, paths.index)
         self._pack_stale = True
-        self.touched = 0.0
         self._journal = LineReader(paths.journal)
         self._graph_lines = LineReader(paths.graph)
         self._start: dict[str, Any] = {}
@@ -59,10 +56,6 @@ class Rank:
 
     def refresh(self) -> None:
         """Take in what was added since the last look."""
-        try:
-            self.touched = os.stat(self._journal.path).st_mtime
-        except OSError:
-            pass
         for plain in self._journal.new_lines():
             self._take_in(plain)
         self._guarded("stats", self.stats.refresh)
@@ -98,13 +91,7 @@ class Rank:
     @property
     def alive(self) -> bool:
         """No end was written and the process is there."""
-        return self._end is None and is_alive(
-            host=str(self._start.get("host", "")),
-            pid=int(self._start.get("pid", 0)),
-            birth=str(self._start.get("birth", "")),
-            here=socket.gethostname(),
-            touched=self.touched,
-        )
+        return self._end is None and writer_lives(self._start, self._journal.path)
 
     def addresses(self, pattern: Pattern) -> list[tuple[int, Address]]:
         """Tensors that fit, without a step, by their index."""

@@ -10,6 +10,7 @@ The answers are those of the last refresh(); opening is one. poll() refreshes an
 
 from __future__ import annotations
 
+import heapq
 import socket
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -27,7 +28,7 @@ from misstep.core.watch import Hit, Watchpoint
 from misstep.errors import AddressError, RunError, TensorUnavailable, nearest
 from misstep.store.journal import Event
 from misstep.store.layout import ranks_in
-from misstep.store.liveness import birth_of
+from misstep.store.liveness import process_exists
 from misstep.store.pack import StoredTensor
 from misstep.store.rank import Rank
 from misstep.store.runs import read_run_file, resolve, state_of
@@ -68,15 +69,13 @@ class Run:
     def poll(self) -> list[Event]:
         """What has happened since the last poll (the first tells everything), in the order of time."""
         self.refresh()
-        news: list[Event] = []
-        for rank in self._ranks.values():
-            news += rank.events[self._told.get(rank.number, 0) :]
-            self._told[rank.number] = len(rank.events)
-        return sorted(news, key=lambda event: event.time)
+        news = [rank.events[self._told.get(rank.number, 0) :] for rank in self._chosen(None)]
+        self._told = {rank.number: len(rank.events) for rank in self._chosen(None)}
+        return _by_time(news)
 
     @property
     def state(self) -> RunState:
-        if not self._ranks and self.info.host == socket.gethostname() and self.info.pid and birth_of(self.info.pid):
+        if not self._ranks and self.info.host == socket.gethostname() and process_exists(self.info.pid):
             return "starting"
         return state_of([rank.state for rank in self._ranks.values()])
 
@@ -165,10 +164,9 @@ class Run:
 
     def events(self, kind: str | None = None, rank: int | None = None) -> list[Event]:
         """The journal, of one rank or of all in the order of time."""
-        found = [
-            event for reader in self._chosen(rank) for event in reader.events if kind is None or event.kind == kind
-        ]
-        return sorted(found, key=lambda event: event.time) if len(self._ranks) > 1 else found
+        return _by_time(
+            [event for event in reader.events if kind is None or event.kind == kind] for reader in self._chosen(rank)
+        )
 
     def graph(self, rank: int | None = None) -> Graph:
         found = self._rank(rank)
@@ -299,6 +297,11 @@ class Run:
                 if same_tensor(stored.address, wanted)
             }
         )
+
+
+def _by_time(journals: Iterable[list[Event]]) -> list[Event]:
+    """Journals of several ranks as one; within a rank the order stays, whatever its clock did."""
+    return list(heapq.merge(*journals, key=lambda event: event.time))
 
 
 def as_pattern(which: Address | Pattern | str) -> Pattern:

@@ -18,7 +18,7 @@ from misstep.settings import Settings
 from misstep.store.codec import decode, encode, from_json, to_json
 from misstep.store.journal import unseal
 from misstep.store.layout import RUN_FILE, RUN_VARIABLE, is_run, rank_paths, ranks_in
-from misstep.store.liveness import birth_of, is_alive
+from misstep.store.liveness import birth_of, process_exists, writer_lives
 
 _WORDS = """
     ant ape bat bear bee bison boar buck bull carp cat clam cod colt cow crab crane crow cub deer dingo dodo doe dog
@@ -51,30 +51,20 @@ class RunSummary:
 def new_run_directory(base: Path | str | None = None, name: str = "") -> Path:
     """Make a directory for a run, or find the one this launch writes to already (MISSTEP_RUN); its absolute path.
 
-    The name is the time and a short word; a name given is taken, with -2, -3 … behind it when it exists.
+    The name is the time and a short word; a name given is taken, with -2, -3 … behind it when it exists. Where nothing
+    can be written the path is returned all the same: the writer warns, counts what is lost, and tries again.
     """
     given = os.environ.get(RUN_VARIABLE, "")
-    if given:
-        directory = Path(given).absolute()
-        directory.mkdir(parents=True, exist_ok=True)
-        return directory
     folder = _folder(base).absolute()
-    folder.mkdir(parents=True, exist_ok=True)
-    if int(os.environ.get("WORLD_SIZE") or os.environ.get("RANK_SIZE") or 1) > 1:
-        directory = folder / (name or _name_of_launch(folder))
-        directory.mkdir(exist_ok=True)
-        return directory
-    attempt = 1
-    while True:
-        if name:
-            directory = folder / (name if attempt == 1 else f"{name}-{attempt}")
+    try:
+        if given:
+            Path(given).mkdir(parents=True, exist_ok=True)
         else:
-            directory = folder / _fresh_name()
-        try:
-            directory.mkdir()
-            return directory
-        except FileExistsError:
-            attempt += 1
+            folder.mkdir(parents=True, exist_ok=True)
+            return _agreed_directory(folder, name) if _has_siblings() else _fresh_directory(folder, name)
+    except OSError:
+        pass
+    return Path(given).absolute() if given else folder / (name or _fresh_name())
 
 
 def write_run_file(directory: Path, info: RunInfo) -> None:
@@ -209,7 +199,7 @@ def _summary(directory: Path) -> RunSummary:
             last = look.last_step
         verdicts += look.verdicts
     first_bad = min(verdicts, key=lambda verdict: verdict.step, default=None)
-    starting = not ranks and info.pid > 0 and info.host == socket.gethostname() and birth_of(info.pid)
+    starting = not ranks and info.host == socket.gethostname() and process_exists(info.pid)
     return RunSummary(
         name=directory.name,
         path=directory,
@@ -233,24 +223,16 @@ class _Look:
         self._start: dict[str, object] = {}
         self._end: dict[str, object] | None = None
         self._paused = False
-        self._touched = 0.0
+        self._journal = journal
         try:
             with open(journal, "rb") as file:
-                self._touched = os.fstat(file.fileno()).st_mtime
                 with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                     self._read(data)
         except (OSError, ValueError):  # no journal yet, or an empty one
             return
 
     def state(self) -> RunState:
-        start = self._start
-        alive = bool(start) and is_alive(
-            host=str(start.get("host", "")),
-            pid=int(str(start.get("pid", 0))),
-            birth=str(start.get("birth", "")),
-            here=socket.gethostname(),
-            touched=self._touched,
-        )
+        alive = writer_lives(self._start, self._journal)
         return rank_state(end=self._end, paused=self._paused, steps=self.last_step is not None, alive=alive)
 
     def _read(self, data: mmap.mmap) -> None:
@@ -315,23 +297,44 @@ def _stamp(seconds: float) -> str:
     return time.strftime("%Y-%m-%dT%H-%M-%S", time.localtime(seconds))
 
 
-def _name_of_launch(folder: Path) -> str:
-    """The same name in every rank of one launch: whoever comes first writes it down where the others look."""
-    launcher = os.getppid()
-    marks = [os.environ.get(name, "") for name in ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT")]
-    digest = hashlib.sha256("|".join([*marks, str(launcher), birth_of(launcher)]).encode()).hexdigest()
-    agreed = folder / f".launch-{digest[:16]}"
-    draft = folder / f".launch-{digest[:16]}.{os.getpid()}"
-    draft.write_text(_fresh_name(), encoding="utf-8")
-    try:
-        os.link(draft, agreed)
-    except FileExistsError:
-        pass
-    finally:
-        draft.unlink(missing_ok=True)
-    return agreed.read_text(encoding="utf-8")
-
-
 def _fresh_name() -> str:
     # A generator of our own: the user's random numbers stay what they were.
     return f"{_stamp(time.time())}-{random.SystemRandom().choice(_WORDS)}"
+
+
+def _fresh_directory(folder: Path, name: str) -> Path:
+    attempt = 1
+    while True:
+        numbered = name if attempt == 1 else f"{name}-{attempt}"
+        directory = folder / (numbered if name else _fresh_name())
+        try:
+            directory.mkdir()
+            return directory
+        except FileExistsError:
+            attempt += 1
+
+
+def _has_siblings() -> bool:
+    """True for one of several ranks; torchrun and msrun tell how many there are."""
+    sizes = (os.environ.get(name, "") for name in ("WORLD_SIZE", "RANK_SIZE", "MS_WORKER_NUM"))
+    return any(size.isdecimal() and int(size) > 1 for size in sizes)
+
+
+def _agreed_directory(folder: Path, name: str) -> Path:
+    """The same directory in every rank of one launch: whoever comes first writes it down where the others look."""
+    launcher = os.getppid()
+    marks = [os.environ.get(mark, "") for mark in ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT")]
+    digest = hashlib.sha256("|".join([*marks, str(launcher), birth_of(launcher)]).encode()).hexdigest()
+    agreed = folder / f".launch-{digest[:16]}"
+    if not agreed.exists():
+        mine = _fresh_directory(folder, name)
+        draft = folder / f"{agreed.name}.{os.getpid()}"
+        draft.write_text(mine.name, encoding="utf-8")
+        try:
+            os.link(draft, agreed)
+            return mine
+        except FileExistsError:
+            mine.rmdir()
+        finally:
+            draft.unlink()
+    return folder / agreed.read_text(encoding="utf-8")

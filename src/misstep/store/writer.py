@@ -125,7 +125,7 @@ class RunWriter:
             rows = self._write_rows(head, summary)
         else:
             rows = 0
-        facts = {"kind": "step", "time": step.time or time.time(), "step": encode(step), "rows": rows}
+        facts = {"kind": "step", "time": time.time(), "step": encode(step), "rows": rows}
         self._line("step", facts)
         self._tell_losses(every_step=step.number)
         self.flush()
@@ -281,10 +281,10 @@ class RunWriter:
         # Each doubling waits for half a limit more, so the file grows with the logarithm of the number of steps.
         self._next_doubling = size + max(self._stats_limit // 2, 1)
         self.interval *= 2
-        reason = (
+        text = (
             f"stats.bin has reached {size / MB:,.0f} MB (stats_mb); now the rows of 1 in {self.interval} steps are kept"
         )
-        self._line("level", {"kind": "level", "time": time.time(), "interval": self.interval, "reason": reason})
+        self._line("level", {"kind": "level", "time": time.time(), "interval": self.interval, "text": text})
 
     def _flush_graph(self) -> None:
         if not self._waiting_graph or not self._files:
