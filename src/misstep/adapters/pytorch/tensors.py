@@ -232,7 +232,7 @@ def nonfinite(tensors: list[torch.Tensor]) -> list[int]:
             away.append(place)
     if places:
         flags = kernels.nonfinite_many(addresses, counts, codes)
-        bad.extend(places[position] for position in np.flatnonzero(np.asarray(flags)))
+        bad.extend(place for place, flag in zip(places, flags) if flag)
     if away:
         with torch.no_grad():
             plain = [(place, plain_tensor(tensors[place])) for place in away]

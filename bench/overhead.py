@@ -1,0 +1,80 @@
+"""What watching costs: one training step under each level, as a ratio to the bare step.
+
+    python bench/overhead.py            a table
+    python bench/overhead.py --json     one JSON object
+
+Bare and watched steps of the same network alternate in one process, on one thread, in CPU time. The control is a bare
+step against a bare step: a difference smaller than the control's distance from 1 means nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from measure import interleaved, report
+
+LEVELS = ("idle", "guard", "module", "op")
+
+
+def torch_rows(case: str, rounds: int) -> tuple[float, list[dict[str, Any]]]:
+    import torch
+    from models import training
+
+    from misstep.adapters.base import adapter_named
+    from misstep.capture.session import Session
+    from misstep.settings import Settings
+
+    torch.set_num_threads(1)
+    step = training(case)
+    adapter = adapter_named("pytorch")
+
+    def watched(level: str) -> Callable[[], Any]:
+        session = Session(Settings({"level": "off" if level == "idle" else level, "dir": tempfile.mkdtemp()}))
+
+        def run() -> Any:
+            session.use(adapter) if session.writer is None else adapter.attach(session)
+            if session.writer is not None:
+                session._set_level(adapter, session.plan.level)
+            step()
+            adapter.detach()
+
+        return run
+
+    return _measure(case, step, watched, rounds)
+
+
+def _measure(
+    case: str, step: Callable[[], Any], watched: Callable[[str], Callable[[], Any]], rounds: int
+) -> tuple[float, list[dict[str, Any]]]:
+    variants: dict[str, Callable[[], Any]] = {"bare": step, "control": step}
+    variants.update({level: watched(level) for level in LEVELS})
+    ratios = interleaved(variants, rounds=rounds)
+    rows = [{"case": f"{case} {level}", "value": round(ratios[level], 4), "unit": "x bare"} for level in LEVELS]
+    return ratios["control"], rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--framework", choices=("pytorch", "mindspore"), default="pytorch")
+    parser.add_argument("--rounds", type=int, default=15)
+    given = parser.parse_args()
+    controls, rows = [], []
+    with contextlib.redirect_stdout(sys.stderr):
+        for case in ("cnn", "gpt"):
+            control, of_case = torch_rows(case, given.rounds)
+            controls.append(control)
+            rows += of_case
+    report(max(controls, key=lambda value: abs(value - 1)), rows, as_json=given.json)
+
+
+if __name__ == "__main__":
+    main()
