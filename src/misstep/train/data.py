@@ -6,7 +6,7 @@ runs dry, or that gives another number of batches than it promised.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from misstep.errors import TrainError
@@ -35,6 +35,11 @@ class Batches:
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._source)
+
+    def check_columns(self) -> None:
+        """Raises when the dataset names its columns and they are not data and label."""
+        if self.columns and len(self.columns) != 2:
+            raise wrong_columns(len(self.columns), self.columns)
 
     def check_epoch(self, given: int, *, epoch: int) -> None:
         """Raises when a finished epoch gave no batch, or fewer than were promised."""
@@ -71,17 +76,22 @@ def columns_of(batch: Any) -> tuple[Any, ...]:
     return (batch,)
 
 
-def wrong_columns(batch: Any, *, names: tuple[str, ...] = (), wanted: str) -> TrainError:
-    """The error for a batch whose columns are not the ones a loss function can take."""
-    columns = columns_of(batch)
-    if not names and isinstance(batch, Mapping):
-        names = tuple(str(name) for name in batch)
+def wrong_columns(count: int, names: Sequence[str]) -> TrainError:
+    """The error for columns that a loss function cannot take."""
     listed = f" ({', '.join(names)})" if names else ""
-    noun = "column" if len(columns) == 1 else "columns"
+    noun = "column" if count == 1 else "columns"
     return TrainError(
-        f"the dataset gives {len(columns)} {noun}{listed}, but {wanted}; "
+        f"the dataset gives {count} {noun}{listed}, but loss_fn needs two: the data and the label; "
         "drop the others, or compute the loss inside the network and pass loss_fn=None"
     )
+
+
+def data_and_label(batch: Any) -> tuple[Any, Any]:
+    """The two columns a loss function takes."""
+    columns = columns_of(batch)
+    if len(columns) != 2:
+        raise wrong_columns(len(columns), [str(name) for name in batch] if isinstance(batch, Mapping) else [])
+    return columns[0], columns[1]
 
 
 def _promised_size(dataset: Any) -> int | None:

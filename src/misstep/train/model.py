@@ -147,6 +147,8 @@ class Model:
                 "and callbacks run after every step"
             )
         batches = Batches(dataset, epochs=epochs - initial_epoch)
+        if self.loss_fn is not None:
+            batches.check_columns()
         with CallbackList(_with_progress(callbacks, progress)) as running:
             params = self._train_params(batches, running, epochs - initial_epoch)
             context = RunContext(params)
@@ -231,6 +233,8 @@ class Model:
         short_names: bool = True,
     ) -> dict[str, Any]:
         batches = Batches(dataset, role="valid_dataset")
+        if not self._has_eval_network:
+            batches.check_columns()
         params = context.original_args()
         params.update(
             eval_network=self._steps.eval_network,

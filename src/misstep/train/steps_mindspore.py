@@ -18,7 +18,7 @@ import numpy as np
 from mindspore import amp, nn, ops
 
 from misstep.errors import TrainError, need
-from misstep.train.data import columns_of, wrong_columns
+from misstep.train.data import columns_of, data_and_label
 from misstep.train.loss_scale import LossScale
 from misstep.train.step import Recipe
 from misstep.train.values import to_numpy
@@ -74,10 +74,7 @@ class MindSporeSteps:
                     cell.set_train(training)
 
     def _inputs(self, batch: Any) -> list[Any]:
-        columns = columns_of(batch)
-        if self._two_columns and len(columns) != 2:
-            raise wrong_columns(batch, wanted="loss_fn needs two: the data and the label")
-        return _tensors(columns)
+        return _tensors(data_and_label(batch) if self._two_columns else columns_of(batch))
 
 
 class WithEval(nn.Cell):

@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from misstep.errors import TrainError, need
-from misstep.train.data import columns_of, wrong_columns
+from misstep.train.data import columns_of, data_and_label
 from misstep.train.loss_scale import LossScale, ScalerLossScale
 from misstep.train.step import AmpLevel, Recipe
 from misstep.train.values import to_numpy
@@ -100,10 +100,8 @@ class TorchSteps:
         return self.network(*self._tensors(columns_of(batch)))
 
     def _pair(self, batch: Any) -> tuple[Any, Any]:
-        columns = columns_of(batch)
-        if len(columns) != 2:
-            raise wrong_columns(batch, wanted="loss_fn needs two: the data and the label")
-        return self._tensor(columns[0]), self._tensor(columns[1])
+        data, label = data_and_label(batch)
+        return self._tensor(data), self._tensor(label)
 
     def _tensors(self, columns: Sequence[Any]) -> list[Any]:
         return [self._tensor(column) for column in columns]
