@@ -256,12 +256,17 @@ class Command(Message, tag="cmd"):
 
 
 class WatchSpec(Part):
-    """A watchpoint as a client writes it: a condition's name or an expression, parameters, and where."""
+    """A watchpoint as a client writes it: a condition's name or an expression, parameters, and where.
+
+    The condition may also be a whole line: 'gradient_vanishing(abs_mean_lt=1e-9) on encoder.*:grad then pause'.
+    """
 
     condition: str = ""
     parameters: dict[str, float | bool] = msgspec.field(default_factory=dict)
     on: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
+    but: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
     then: Action = "pause"
     limit: int | None = None
     name: str = ""

@@ -168,6 +168,8 @@ class WatchpointView(Part):
     tensors: int | None = None
     """How many tensors it watches at present."""
     hits: int = 0
+    but: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
     note: str = ""
     """What the budget took away, when it took something."""
 
@@ -242,6 +244,8 @@ def watchpoint_view(
             for name, value in watchpoint.parameters.items()
         },
         on=tuple(str(pattern) for pattern in watchpoint.on),
+        but=tuple(str(pattern) for pattern in watchpoint.but),
+        types=watchpoint.types,
         nodes=watchpoint.nodes,
         then=watchpoint.then,
         enabled=watchpoint.enabled,

@@ -1,0 +1,454 @@
+"""Where training waits: the state machine of core/control.py put between two threads.
+
+    training thread ── at_node, step_boundary ──► Control ◄── orders ── link thread ◄── hub
+                  └── while it waits, and at every boundary, it serves what touches tensors and watchpoints
+
+One rule keeps this simple: whatever touches the user's objects runs on the training thread, either while that waits or
+at the end of the step under way. The link thread only decides, answers from its own books and keeps the heartbeat.
+
+    Controller(settings, session).attach_link(…) → initial_pause() → (at_node … step_boundary)* → close()
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from misstep.adapters.base import Place, TrainingStopped
+from misstep.capture.debuggee import Debuggee
+from misstep.capture.digest import Digests
+from misstep.capture.edits import Edits
+from misstep.capture.link import Link
+from misstep.capture.look import Look
+from misstep.core.control import Control, Verdict
+from misstep.core.goals import Spot, StepFacts
+from misstep.core.run import Step
+from misstep.core.views import HitView, QueuedView, Reason, hit_view, number
+from misstep.core.watch import Hit
+from misstep.core.wire import (
+    LINK_PROTOCOL,
+    Accepted,
+    Answer,
+    AskTensor,
+    Bye,
+    Earliest,
+    Edit,
+    FromHub,
+    Gather,
+    GraphGrew,
+    Hits,
+    Introduce,
+    Meet,
+    Note,
+    Order,
+    Record,
+    Stand,
+    Standing,
+    StepDone,
+    WatchChanged,
+    Wish,
+)
+from misstep.errors import ControlError, MisstepError, TensorUnavailable
+from misstep.settings import Settings
+
+STOPPED_BY_USER = 130
+"""The exit code of a training somebody ended in the debugger: as if interrupted from the keyboard."""
+
+
+class Controller:
+    """The debugger's hand on one training process."""
+
+    def __init__(self, settings: Settings, session: Debuggee, *, world_size: int = 1) -> None:
+        self.settings = settings
+        self.session = session
+        self.world_size = world_size
+        self.control = Control()
+        self.link: Link | None = None
+        self.on_wants_nodes: Callable[[bool], None] = lambda wanted: None
+        """Called when somebody begins or ceases to need every node: the session sets its `stepping` here."""
+        self.look = Look(session, limit_mb=settings.memory_mb / 8)
+        self.edits = Edits(session, settings)
+        self._digests = Digests(session)
+        self._cond = threading.Condition()
+        self._jobs: deque[tuple[str, Callable[[], None]]] = deque()
+        self._queued: dict[str, QueuedView] = {}
+        self._told_rev = 0
+        self._wanted_nodes = False
+        self._told_nodes = 0
+        self._lost_since: float | None = None
+        self._closed = False
+        self._pid = os.getpid()
+
+    def attach_link(self, *, world_size: int | None = None, command: tuple[str, ...] = ()) -> None:
+        """Report to the hub of the settings, or to one that comes later; call when the run directory is known."""
+        if self.link is not None:
+            return
+        self.world_size = world_size if world_size is not None else self.world_size
+        self._command = command
+        self.link = Link(
+            introduce=self._introduce,
+            received=self._received,
+            changed=self._link_changed,
+            address=self.settings.hub,
+            token=self.settings.token,
+            run_directory=self.session.run_directory,
+            heartbeat_seconds=self.settings.heartbeat_seconds,
+        )
+        if self.settings.hub:
+            self.link.start()
+
+    @property
+    def wants_nodes(self) -> bool:
+        return self._wanted_nodes
+
+    # ── the training thread ──
+
+    def initial_pause(self) -> None:
+        """Before the first step: wait for a debugger when the settings say so."""
+        if self.settings.pause_at_start:
+            with self._cond:
+                verdict = self.control.starting(pause=True)
+            self._after(verdict)
+
+    def at_node(self, place: Place) -> None:
+        """May block. Called only while `wants_nodes`."""
+        if self._closed or os.getpid() != self._pid:
+            return
+        node = self.session.catalog.graph.nodes[place.node]
+        spot = Spot(node.name, place.phase, place.when, place.kind, node.type, place.call, node.source)
+        with self._cond:
+            verdict = self.control.at_node(spot)
+        if verdict != "go":
+            self._after(verdict)
+
+    def step_boundary(self, step: Step | int, hits: Sequence[Hit] = ()) -> None:
+        """A step ended. May block; raises TrainingStopped when somebody ended the training."""
+        if self._closed or os.getpid() != self._pid:
+            return
+        facts = _facts(step)
+        now = time.monotonic()
+        link = self.link
+        if link is not None:
+            if link.started:
+                self._tell(link, facts, hits)
+            else:
+                link.look_for_hub(now)
+        with self._cond:
+            verdict = self.control.step_boundary(facts, hit=self._pausing(hits), now=now)
+        if self._jobs:
+            self._serve()
+        if verdict != "go":
+            self._after(verdict)
+
+    def close(self, reason: str = "finished", exit_code: int | None = None) -> None:
+        """The training is over, or goes on without us; safe to call twice."""
+        if self._closed or os.getpid() != self._pid:
+            return
+        self._closed = True
+        with self._cond:
+            self.control.end(reason)
+            self._cond.notify_all()
+        self._push()
+        for id in list(self._queued):
+            self._answer(id, "not_running", "training ended before this could be done")
+        if self.link is not None:
+            self.link.close(Bye(reason, exit_code))
+
+    def _after(self, verdict: Verdict) -> None:
+        """Wait as long as must be, then go on, stop or let go."""
+        if verdict in ("wait", "ask"):
+            self._wait(verdict)
+        self._push()
+        if self.control.phase == "terminating":
+            self.close("stopped", STOPPED_BY_USER)
+            raise TrainingStopped(STOPPED_BY_USER)
+        if self.control.phase == "detached" and not self._closed:
+            self._closed = True
+            self._set_wants(False)
+            if self.link is not None:
+                self.link.close(Bye("detached"))
+            self.session.detach()
+
+    def _wait(self, verdict: Verdict) -> None:
+        announced = False
+        self._push()
+        if verdict == "ask":
+            self._ask()
+        while True:
+            if self.control.phase == "paused" and not announced:
+                announced = True
+                self.look.standing_still(self.present)
+                self._journal("paused")
+            self._push()
+            self._serve()
+            with self._cond:
+                if self.control.must_wait and not self._jobs and self._hub_or_grace():
+                    self._cond.wait(timeout=1.0 if self._linked() else 0.2)
+                if not self.control.must_wait:
+                    break
+        if announced:
+            self._journal("running")
+        self._refresh_wants()
+
+    def _ask(self) -> None:
+        """Tell the hub that all ranks should pause here; without one there is nobody to agree with."""
+        wish = self.control.wish
+        if not self._linked():
+            with self._cond:
+                self.control.release()
+        elif wish is not None and self.link is not None:
+            self.link.send(Wish(self.control.step, wish))
+
+    def _hub_or_grace(self) -> bool:
+        """False when the debugger has been gone for too long; training then goes on by itself. Holds the lock."""
+        if self._linked():
+            self._lost_since = None
+            return True
+        now = time.monotonic()
+        if self.link is not None:
+            self.link.look_for_hub(now)
+        if self.control.held or self.control.wish is not None:
+            self.control.release()
+            return True
+        grace = self.settings.grace_seconds
+        if self._lost_since is None:
+            self._lost_since = now
+            name = self.session.run_directory.name if self.session.run_directory else "last"
+            patience = f"training goes on by itself in {grace:g} s" if grace else "training waits"
+            reason = self.control.reason.text if self.control.reason else ""
+            _say(f"{reason or 'paused'}, and no debugger is connected; {patience}.  misstep debug {name}")
+        if not grace or now - self._lost_since < grace:
+            return True
+        self.control.go_on(f"no debugger came within {grace:g} s")
+        _say(f"no debugger came within {grace:g} s; training goes on")
+        self._lost_since = None
+        return False
+
+    def _serve(self) -> None:
+        """Everything that waited for the training thread."""
+        while self._jobs:
+            id, job = self._jobs.popleft()
+            self._queued.pop(id, None)
+            try:
+                job()
+            except TensorUnavailable as error:
+                self._answer(id, "unavailable", str(error), {"reason": error.reason, "address": error.address})
+            except ControlError as error:
+                self._answer(id, error.code, str(error))
+            except MisstepError as error:
+                self._answer(id, "bad_request", str(error))
+            except Exception as error:
+                self._answer(id, "failed", f"{type(error).__name__}: {error}")
+
+    @property
+    def present(self) -> int:
+        """The step training stands in: the one that just ended, or the one under way."""
+        return self.control.step if self.control.spot is None else self.control.step + 1
+
+    def _tell(self, link: Link, facts: StepFacts, hits: Sequence[Hit]) -> None:
+        digest = self._digests.of_step() if self.world_size > 1 and link.connected else None
+        link.tell_step(
+            StepDone(
+                facts.step,
+                number(facts.loss),
+                facts.seconds,
+                number(facts.learning_rate),
+                number(facts.gradient_norm),
+                facts.epoch,
+                digest,
+            )
+        )
+        if hits:
+            views = tuple(hit_view(hit) for hit in hits)
+            link.tell_hits(lambda serial: Hits(serial, views))
+        graph = self.session.catalog.graph
+        if len(graph.nodes) + len(graph.edges) != self._told_nodes:
+            self._told_nodes = len(graph.nodes) + len(graph.edges)
+            link.send(GraphGrew(len(graph.nodes), len(graph.edges)), urgent=False)
+
+    def _pausing(self, hits: Sequence[Hit]) -> Reason | None:
+        if not hits:
+            return None
+        pausing = {watch.id for watch in self.session.watchpoints if watch.then == "pause"}
+        for hit in hits:
+            if hit.watchpoint in pausing:
+                rank = self.session.rank
+                return Reason("watchpoint", f"{hit.address}: {hit.reason}", hit.watchpoint, hit.id, rank)
+        return None
+
+    def _journal(self, state: str) -> None:
+        writer = self.session.writer
+        if writer is not None:
+            reason = self.control.reason.text if state == "paused" and self.control.reason else ""
+            writer.event("state", state=state, step=self.present, text=reason)
+
+    # ── the link thread ──
+
+    def _received(self, words: FromHub) -> None:
+        if isinstance(words, Accepted):
+            with self._cond:
+                self.control.coordinated = words.coordinated
+        elif isinstance(words, Order):
+            self._order(words)
+        elif isinstance(words, Edit):
+            text = f"{words.edit.op} {words.edit.spec.condition if words.edit.spec else words.edit.watchpoint or ''}"
+            self._later(words.id, "watch", text.strip(), lambda: self._edit(words))
+        elif isinstance(words, AskTensor):
+            self._later(words.id, "tensor", words.address, lambda: self._show(words))
+        elif isinstance(words, Record):
+            self._later("", "record", "", lambda: self._record(words.hit))
+        elif isinstance(words, Gather):
+            with self._cond:
+                earliest = self.control.rendezvous()
+            self._send(Earliest(words.meeting, earliest))
+        elif isinstance(words, Meet):
+            with self._cond:
+                self.control.meet(words.step, words.reason)
+                self._cond.notify_all()
+            self._push()
+
+    def _order(self, order: Order) -> None:
+        command = order.command
+        try:
+            with self._cond:
+                if command.op == "recheck":
+                    if self.control.phase != "paused":
+                        raise ControlError(
+                            "recheck looks at the tensors of a paused step; pause first", code="not_paused"
+                        )
+                    self._later(order.id, "recheck", "", lambda: self._recheck(order.id))
+                    return
+                text = self.control.obey(command, now=time.monotonic())
+                self._cond.notify_all()
+        except ControlError as error:
+            self._answer(order.id, error.code, str(error), {"rev": self.control.rev, "phase": self.control.phase})
+            return
+        self._answer(order.id, result={"rev": self.control.rev, "text": text})
+        self._push()
+
+    def _link_changed(self, connected: bool) -> None:
+        if connected:
+            self._told_nodes = 0
+        with self._cond:
+            if not connected:
+                self.control.coordinated = False
+                if self.control.held or self.control.wish is not None:
+                    self.control.release()
+            self._cond.notify_all()
+
+    def _later(self, id: str, op: str, text: str, job: Callable[[], None]) -> None:
+        """For the training thread: now if it waits, else at the end of the step under way."""
+        with self._cond:
+            if id:
+                self._queued[id] = QueuedView(id, op, text)
+            self._jobs.append((id, job))
+            self._cond.notify_all()
+
+    # ── what the training thread does for a client ──
+
+    def _edit(self, words: Edit) -> None:
+        result, changed = self.edits.apply(words.edit)
+        for op, view in changed:
+            self._send(WatchChanged(op, view))
+        self._answer(words.id, result=result)
+
+    def _show(self, ask: AskTensor) -> None:
+        header, data = self.look.answer(
+            ask.address, slice=ask.slice, want=ask.want, previous=ask.previous, present=self.present, id=ask.id
+        )
+        if self.link is not None and not self.link.send(Answer(ask.id, result=header), data):
+            self._answer(ask.id, "busy", "too much is on its way to the hub already; ask for a smaller part")
+
+    def _recheck(self, id: str) -> None:
+        hits = self.session.evaluate_now()
+        if hits and self.link is not None:
+            views = tuple(hit_view(hit) for hit in hits)
+            self.link.tell_hits(lambda serial: Hits(serial, views))
+        self._answer(id, result={"hits": len(hits), "step": self.present, "rev": self.control.rev})
+
+    def _record(self, view: HitView) -> None:
+        writer = self.session.writer
+        if writer is not None:
+            writer.event("across_ranks", condition=view.condition, step=view.step, rank=view.rank, text=view.reason)
+
+    # ── telling ──
+
+    def _introduce(self, token: str) -> Introduce:
+        directory = self.session.run_directory
+        return Introduce(
+            proto=LINK_PROTOCOL,
+            token=token,
+            run=directory.name if directory else f"pid-{os.getpid()}",
+            directory=str(directory) if directory else "",
+            rank=self.session.rank,
+            world_size=self.world_size,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            standing=self._standing(),
+            command=self._command,
+            started=time.time(),
+            watchpoints=self.edits.views(),
+        )
+
+    def _standing(self) -> Standing:
+        with self._cond:
+            control = self.control
+            return Standing(
+                phase=control.phase,
+                rev=control.rev,
+                step=control.step,
+                place=None if control.spot is None or control.phase != "paused" else control.spot.view(),
+                reason=control.reason,
+                goal=control.goal_text(),
+                granularity=control.granularity,
+                queued=(*control.queued(), *self._queued.values()),
+                memory_bytes=self.look.bytes + self.edits.memory_bytes(),
+                memory_limit=int(self.settings.memory_mb * 2**20),
+            )
+
+    def _push(self) -> None:
+        """Tell where we are, when it changed; and whether nodes are wanted."""
+        self._refresh_wants()
+        if self.control.rev != self._told_rev and self._linked():
+            self._told_rev = self.control.rev
+            self._send(Stand(self._standing()))
+
+    def _refresh_wants(self) -> None:
+        self._set_wants(self.control.wants_nodes and not self._closed)
+
+    def _set_wants(self, wanted: bool) -> None:
+        if wanted != self._wanted_nodes:
+            self._wanted_nodes = wanted
+            self.on_wants_nodes(wanted)
+
+    def _linked(self) -> bool:
+        return self.link is not None and self.link.connected
+
+    def _send(self, words: Any) -> None:
+        if self.link is not None:
+            self.link.send(words)
+
+    def _answer(self, id: str, code: str = "", text: str = "", result: Any = None) -> None:
+        self._queued.pop(id, None)
+        if id:
+            self._send(Answer(id, code, text, result))
+
+    def note(self, text: str, *, level: Any = "info") -> None:
+        """A line for whoever is watching."""
+        self._send(Note(level, text))
+
+
+def _facts(step: Step | int) -> StepFacts:
+    if isinstance(step, int):
+        return StepFacts(step)
+    return StepFacts(step.number, step.loss, step.learning_rate, step.gradient_norm, step.epoch, step.seconds)
+
+
+def _say(sentence: str) -> None:
+    print(f"misstep: {sentence}", file=sys.stderr, flush=True)

@@ -1,0 +1,44 @@
+"""What the live debugger asks of the session, and nothing more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from misstep.adapters.frame import Catalog, Frame
+from misstep.core.address import Address
+from misstep.core.evaluate import DryRun
+from misstep.core.slices import Array
+from misstep.core.watch import Hit, Watchpoint
+
+
+class Debuggee(Protocol):
+    """One training process. Everything here is called on its training thread."""
+
+    catalog: Catalog
+    frame: Frame
+    rank: int
+    evaluator: Any
+    """Knows hit_counts(), watched(id) and refused: see core/evaluate.py."""
+    evidence: Any
+    """Knows the `bytes` it keeps: see capture/evidence.py."""
+    writer: Any
+    """Takes event(kind, **facts), or None before training begins."""
+
+    @property
+    def watchpoints(self) -> Sequence[Watchpoint]: ...
+    @property
+    def run_directory(self) -> Path | None: ...
+    def add_watchpoint(self, watch: Watchpoint) -> Watchpoint:
+        """Add, or replace by id; id 0 gets the next free one."""
+
+    def delete_watchpoint(self, id: int) -> None: ...
+    def evaluate_now(self) -> list[Hit]:
+        """Every watchpoint against the tensors that are there now."""
+
+    def dry_run(self, watch: Watchpoint) -> DryRun: ...
+    def tensor(self, address: str | Address) -> Array:
+        """Live values; TensorUnavailable says why not."""
+
+    def detach(self) -> None: ...

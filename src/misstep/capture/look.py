@@ -1,0 +1,149 @@
+"""Any tensor of a training that stands still, by its address: live memory, never a copy of the whole.
+
+What was looked at is *followed*: at every pause its values are copied (within a budget), so that "what was it one
+step before" has an answer. Nothing is copied of a training nobody looks at.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+
+from misstep.capture.debuggee import Debuggee
+from misstep.core.address import Address
+from misstep.core.payloads import TensorHeader
+from misstep.core.slices import Array
+from misstep.core.stats import DTYPE_NAMES, TensorStats
+from misstep.core.window import look
+from misstep.errors import MisstepError, TensorUnavailable
+
+MOST_FOLLOWED = 32
+
+
+@dataclass(slots=True)
+class _Followed:
+    """A tensor somebody looked at: its values at the last pause, and at the one before."""
+
+    step: int
+    values: Array
+    previous_step: int | None = None
+    previous: Array | None = None
+
+    @property
+    def bytes(self) -> int:
+        return self.values.nbytes + (0 if self.previous is None else self.previous.nbytes)
+
+
+class Look:
+    """Answers questions about live tensors; everything here runs on the thread that trains."""
+
+    def __init__(self, owner: Debuggee, *, limit_mb: float) -> None:
+        self._owner = owner
+        self._limit = int(limit_mb * 2**20)
+        self._followed: OrderedDict[Address, _Followed] = OrderedDict()
+
+    @property
+    def bytes(self) -> int:
+        return sum(one.bytes for one in self._followed.values())
+
+    def answer(
+        self, address: str, *, slice: str, want: tuple[str, ...], previous: bool, present: int, id: str = ""
+    ) -> tuple[TensorHeader, memoryview]:
+        """What a client wants to know of a tensor; `present` is the step training stands in."""
+        wanted = Address.parse(address)
+        bare = replace(wanted, step=None, rank=None)
+        step = wanted.step if wanted.step is not None else present
+        if previous or step < present:
+            values, step = self._earlier(wanted, bare, None if previous else step, present)
+            known = None
+        else:
+            values = self._live(wanted, bare, present)
+            known = self._known(bare, values)
+            self._follow(bare, values, present)
+        shown = replace(wanted, step=step, rank=self._owner.rank)
+        return look(
+            values,
+            address=str(shown),
+            slice=slice,
+            want=want,
+            origin="live",
+            step=step,
+            rank=self._owner.rank,
+            id=id,
+            known=known,
+        )
+
+    def standing_still(self, present: int) -> None:
+        """Training stopped again: what is followed gets its values of now, and those of before become the previous."""
+        for address, one in list(self._followed.items()):
+            if one.step == present:
+                continue
+            try:
+                values = self._owner.tensor(address)
+            except MisstepError:
+                continue
+            one.previous_step, one.previous = one.step, one.values
+            one.step, one.values = present, values.copy()
+        self._forget()
+
+    def _live(self, wanted: Address, bare: Address, present: int) -> Array:
+        if wanted.rank not in (None, self._owner.rank):
+            raise TensorUnavailable(
+                f"{wanted} lives on rank {wanted.rank}; this is rank {self._owner.rank}",
+                address=str(wanted),
+                reason="other_rank",
+            )
+        if wanted.step is not None and wanted.step > present:
+            raise TensorUnavailable(
+                f"{wanted} does not exist yet: training is in step {present}. Go there:  step {wanted.step - present}",
+                address=str(wanted),
+                reason="no_such_step",
+            )
+        return self._owner.tensor(bare)
+
+    def _earlier(self, wanted: Address, bare: Address, step: int | None, present: int) -> tuple[Array, int]:
+        one = self._followed.get(bare)
+        if one is not None:
+            kept = [(one.step, one.values), (one.previous_step, one.previous)]
+            for at, values in kept:
+                if values is not None and at is not None and at < present and step in (None, at):
+                    return values, at
+        raise TensorUnavailable(
+            f"{bare} of an earlier step was not kept. Look at it now (p {bare}), step, and compare again;"
+            f" or dump it at every step:  misstep dump last '{bare}'",
+            address=str(wanted),
+            reason="not_captured",
+        )
+
+    def _follow(self, bare: Address, values: Array, present: int) -> None:
+        one = self._followed.get(bare)
+        if one is None:
+            if values.nbytes <= self._limit // 2:
+                self._followed[bare] = _Followed(present, values.copy())
+        elif one.step != present:
+            one.previous_step, one.previous = one.step, one.values
+            one.step, one.values = present, values.copy()
+        if bare in self._followed:
+            self._followed.move_to_end(bare)
+        self._forget()
+
+    def _forget(self) -> None:
+        """The longest unseen go first, until the budget holds."""
+        while self._followed and (len(self._followed) > MOST_FOLLOWED or self.bytes > self._limit):
+            self._followed.popitem(last=False)
+
+    def _known(self, bare: Address, values: Array) -> TensorStats | None:
+        """The statistics the step's frame has already, so that a gigabyte is not read again for them."""
+        frame, graph = self._owner.frame, self._owner.catalog.graph
+        node = graph.node(bare.node)
+        if node is None:
+            return None
+        for row in range(len(frame) - 1, -1, -1):
+            key = graph.tensors[frame.tensors[row]]
+            if (key.node, key.role, key.slot, key.call) == (node.index, bare.role, bare.slot, bare.call):
+                record = frame.summary[row]
+                if int(record["count"]) != values.size:
+                    return None  # still on the device, or an alias not yet filled in
+                name = values.dtype.name
+                return TensorStats.of(record, dtype=name if name in DTYPE_NAMES else "unknown", shape=values.shape)
+        return None
