@@ -45,7 +45,7 @@ class Control:
         self.held = False
         self.queue: list[tuple[Command, float]] = []
         """Commands that wait until the present goal is reached, and when they were typed."""
-        self._at_boundary = True
+        self._standing = False
 
     # ── what the training thread tells ──
 
@@ -56,7 +56,6 @@ class Control:
         return self._verdict()
 
     def at_node(self, spot: Spot) -> Verdict:
-        self._at_boundary = False
         self.spot = spot
         if self.phase in ("terminating", "detached"):
             return self._verdict()
@@ -73,7 +72,6 @@ class Control:
         """A step ended; `hit` when a watchpoint that pauses tripped in it."""
         self.step = facts.step
         self.spot = None
-        self._at_boundary = True
         if self.phase in ("terminating", "detached"):
             return self._verdict()
         goal, wish = self.goal, hit
@@ -84,7 +82,6 @@ class Control:
         elif wish is not None and (self.coordinated or self.held):
             self.wish = wish
             self._become("pausing")
-            return "ask"
         elif wish is not None:
             self._reach(wish, keep_queue=hit is None)
         elif isinstance(goal, Soon):
@@ -93,12 +90,14 @@ class Control:
             self._pause(Reason("step_end", f"{goal.node} was not met in step {facts.step}; paused at its end"))
         elif isinstance(goal, NextNode) and facts.step >= goal.limit:
             self._reach(Reason("step_end", f"step {facts.step} ended"))
-        return "ask" if self.held and self.phase != "paused" else self._verdict()
+        return self._verdict()
 
     @property
     def must_wait(self) -> bool:
-        """True while the training thread has to stand still."""
-        return self.phase == "paused" or ((self.held or self.wish is not None) and self._at_boundary)
+        """True while the training thread has to stand still; once it may go, it goes."""
+        if self._standing and not (self.phase == "paused" or self.held or self.wish is not None):
+            self._standing = False
+        return self._standing
 
     @property
     def wants_nodes(self) -> bool:
@@ -132,25 +131,24 @@ class Control:
         """The earliest boundary this rank can still stop at. It holds there until `meet` names the step."""
         if self.phase in ("terminating", "detached", "ended"):
             return self.step
-        standing = self._at_boundary and (self.phase == "paused" or self.wish is not None or self.held)
-        if not (self.phase == "paused" and self._at_boundary):
+        here = self._at_boundary
+        if not (here and self.phase == "paused"):
             self.held = True
-        return self.step if standing else self.step + 1
+        return self.step if here else self.step + 1
 
     def meet(self, step: int, reason: Reason) -> None:
         """All ranks pause at the end of this step."""
+        here = self._at_boundary
         self.held = False
         own, self.wish = self.wish, None
-        reason = own or reason
         if self.phase in ("terminating", "detached", "ended"):
             return
-        if self.phase == "paused" and self._at_boundary and self.step >= step:
-            return
-        if own is not None and self._at_boundary and self.step >= step:
-            self._pause(reason)
+        if here and self.step >= step:
+            if self.phase != "paused":
+                self._pause(own or reason)
             return
         self.queue.clear()
-        self.goal = AtStep(step, reason)
+        self.goal = AtStep(step, own or reason)
         self._become("pausing")
 
     def release(self) -> None:
@@ -252,12 +250,25 @@ class Control:
     def _fine_enough(self, spot: Spot) -> bool:
         return self.granularity == "operator" or spot.kind != "operator"
 
+    @property
+    def _at_boundary(self) -> bool:
+        """Whether the training thread stands at the end of a step, and not inside one."""
+        return self.must_wait and self.spot is None
+
     def _verdict(self) -> Verdict:
+        """The answer to the training thread, which stands still from now on unless it is told to go."""
         if self.phase == "terminating":
             return "stop"
         if self.phase == "detached":
             return "detach"
-        return "wait" if self.must_wait else "go"
+        if self.phase == "paused":
+            self._standing = True
+            return "wait"
+        if self.spot is None and (self.held or self.wish is not None):
+            self._standing = True
+            return "ask"
+        self._standing = False
+        return "go"
 
 
 def _text(command: Command) -> str:
