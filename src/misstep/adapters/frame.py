@@ -11,7 +11,7 @@ bad is worked out at the end, and only for rows that turned out bad.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -127,6 +127,7 @@ class Frame:
         self._inputs: list[tuple[int, ...] | None] = []
         self._aliases: dict[int, int] = {}
         self._made_by: dict[int, int] = {}
+        self._inside: dict[int, Sequence[int]] = {}
 
     def begin(self, step: int) -> None:
         """Forget the previous step."""
@@ -137,9 +138,18 @@ class Frame:
         return len(self.tensors)
 
     def reserve(
-        self, tensor: int, shape: int, dtype: int, inputs: tuple[int, ...] | None = None, ref: Any = None
+        self,
+        tensor: int,
+        shape: int,
+        dtype: int,
+        inputs: tuple[int, ...] | None = None,
+        ref: Any = None,
+        inside: Sequence[int] = (),
     ) -> int:
-        """A new row; the caller has a kernel fill `summary[row]`. `inputs` are the rows the value was computed from."""
+        """A new row; the caller has a kernel fill `summary[row]`.
+
+        `inputs` are the rows the value was computed from; `inside`, for a module, what its children made on the way.
+        """
         row = len(self.tensors)
         if row >= len(self.summary):
             grown = np.zeros(2 * len(self.summary), SUMMARY)
@@ -150,13 +160,21 @@ class Frame:
         self._shapes.append(shape)
         self._dtypes.append(dtype)
         self._inputs.append(inputs)
+        if inside:
+            self._inside[row] = inside
         return row
 
-    def alias(self, tensor: int, of: int, inputs: tuple[int, ...] | None = None, ref: Any = None) -> int:
+    def alias(
+        self,
+        tensor: int,
+        of: int,
+        inputs: tuple[int, ...] | None = None,
+        ref: Any = None,
+        inside: Sequence[int] = (),
+    ) -> int:
         """A row for memory that row `of` has summarised already in this step."""
-        row = self.reserve(
-            tensor, self._shapes[of], self._dtypes[of], inputs, ref if ref is not None else self.refs[of]
-        )
+        holder = ref if ref is not None else self.refs[of]
+        row = self.reserve(tensor, self._shapes[of], self._dtypes[of], inputs, holder, inside)
         self._aliases[row] = self._aliases.get(of, of)
         return row
 
@@ -197,10 +215,29 @@ class Frame:
             rows = list(self._aliases)
             summary[rows] = summary[list(self._aliases.values())]
             flags[rows] |= ALIAS
+        self._mark_births(summary, flags)
+        return head, summary
+
+    def _mark_births(self, summary: np.ndarray, flags: np.ndarray) -> None:
+        """Set INPUTS_BAD on every bad row that an earlier one explains: what is left with INPUTS_SEEN alone is an origin.
+
+        A module whose child was handed something bad by the module's own code is an origin although the child's
+        output is bad too: only a child that is an origin, or follows from one, explains the module around it.
+        """
         bad = (summary["nan"] + summary["pos_inf"] + summary["neg_inf"]) > 0
         # An input that holds only -Inf is an attention mask, and explains nothing by itself.
         guilty = (summary["nan"] + summary["pos_inf"]) > 0
-        for row in np.flatnonzero(bad):
-            if any(guilty[source] for source in self._inputs[row] or ()):
+        explained: set[int] = set()
+        for row in np.flatnonzero(bad).tolist():
+            inputs = self._inputs[row]
+            blamed = [source for source in inputs or () if guilty[source]]
+            if blamed:
                 flags[row] |= INPUTS_BAD
-        return head, summary
+                known = any(source in explained for source in blamed)
+            elif any(source in explained for source in self._inside.get(row, ())):
+                flags[row] |= INPUTS_BAD
+                known = True
+            else:
+                known = inputs is not None or self.source_of(row) in explained
+            if known:
+                explained.add(row)

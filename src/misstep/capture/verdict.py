@@ -43,7 +43,8 @@ class _Search:
     def __init__(self, catalog: Catalog, frame: Frame, head: np.ndarray, summary: np.ndarray, rank: int) -> None:
         self.catalog, self.frame, self.head, self.summary, self.rank = catalog, frame, head, summary, rank
         self.nan = summary["nan"] > 0
-        self.bad = self.nan | (summary["pos_inf"] > 0) | (summary["neg_inf"] > 0)
+        self.guilty = self.nan | (summary["pos_inf"] > 0)
+        self.bad = self.guilty | (summary["neg_inf"] > 0)
 
     def run(self) -> Verdict | None:
         bad = [int(row) for row in np.flatnonzero(self.bad)]
@@ -92,50 +93,45 @@ class _Search:
     # ── modules ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def by_modules(self, bad: list[int]) -> Verdict | None:
-        for row in bad:
-            role, node = self.role(row), self.node(row)
-            inputs = self.frame.inputs_of(row) or ()
-            if role in ("output", "grad_input") and self.is_origin(row):
-                phase: Phase = node.phase if role == "output" else "backward"
-                return self.make(row, phase, node, inputs=inputs, outputs=(row,), precision="module")
-            if role == "loss" and not any(self.role(other) == "output" for other in bad if other < row):
-                return self.make(row, "loss", node, inputs=inputs, outputs=(row,), precision="module")
-            if role == "grad_output" and not self.explained(row, bad):
-                return self.make(row, "backward", self.caller(node), inputs=(), outputs=(row,), precision="module")
-            if role == "grad" and (self.is_origin(row) or not self.gradient_seen(bad, row)):
-                owner = self.catalog.graph.node(scope_of(node.name)) or node
-                return self.make(row, "backward", owner, inputs=inputs, outputs=(row,), precision=self.known(owner))
-            if role == "param" and not any(self.bad[source] for source in inputs):
-                return self.make(row, "optimizer", node, inputs=inputs, outputs=(row,), precision="module")
-        first = bad[0]
-        node = self.node(first)
-        if self.role(first) == "input" and node.kind == "module":
-            inside = self.catalog.graph.node(scope_of(node.name))
-            if inside is None:  # the outermost module was handed a bad batch
+        """The first bad row in time tells; a mask (only -Inf) handed to a module does not count while others do."""
+        masks = {row for row in bad if self.role(row) in ("input", "buffer") and not self.guilty[row]}
+        first = next((row for row in bad if row not in masks), bad[0])
+        role, node = self.role(first), self.node(first)
+        inputs = self.frame.inputs_of(first) or ()
+        if role == "input" and node.kind == "module":
+            caller = self.catalog.graph.node(scope_of(node.name))
+            if caller is None:  # nobody of ours computed it: the batch was bad
                 return self.make(first, "input", node, inputs=(), outputs=(first,), precision="module")
-            return self.make(first, inside.phase, inside, inputs=(), outputs=(first,), precision="module")
-        return self.make(first, node.phase, node, inputs=(), outputs=(first,), precision="step")
+            return self.make(first, caller.phase, caller, inputs=(), outputs=(first,), precision="module")
+        if role == "loss":
+            known: Precision = "module" if inputs else "step"
+            return self.make(first, "loss", node, inputs=inputs, outputs=(first,), precision=known)
+        if role in ("grad_output", "grad_input"):
+            return self.by_gradient(first, bad)
+        if role == "grad":
+            owner = self.catalog.graph.node(scope_of(node.name)) or node
+            known = "module" if owner.kind == "module" and inputs else "step"
+            return self.make(first, "backward", owner, inputs=inputs, outputs=(first,), precision=known)
+        if role == "param":
+            return self.make(first, "optimizer", node, inputs=inputs, outputs=(first,), precision="module")
+        return self.make(first, node.phase, node, inputs=inputs, outputs=(first,), precision="module")
+
+    def by_gradient(self, first: int, bad: list[int]) -> Verdict:
+        """A gradient went bad: the innermost module that made it of finite ones, else the code that called its maker."""
+        same = self.frame.source_of(first) if self.frame.source_of(first) >= 0 else first
+        group = [row for row in bad if row == same or self.frame.source_of(row) == same]
+        makers = [row for row in group if self.role(row) == "grad_input" and self.is_origin(row)]
+        if makers:
+            row = max(makers, key=lambda one: len(self.node(one).name))
+            inputs = self.frame.inputs_of(row) or ()
+            return self.make(row, "backward", self.node(row), inputs=inputs, outputs=(row,), precision="module")
+        node = self.node(first)
+        caller = self.catalog.graph.node(scope_of(node.name)) or node
+        return self.make(first, "backward", caller, inputs=(), outputs=(first,), precision="module")
 
     def is_origin(self, row: int) -> bool:
         flags = int(self.head["flags"][row])
         return bool(flags & INPUTS_SEEN) and not flags & INPUTS_BAD
-
-    def explained(self, row: int, bad: list[int]) -> bool:
-        """Whether the same gradient is known as what some module's backward made of its output gradients."""
-        same = self.frame.source_of(row) if self.frame.source_of(row) >= 0 else row
-        return any(
-            self.role(other) == "grad_input" and (self.frame.source_of(other) == same or other == same) for other in bad
-        )
-
-    def gradient_seen(self, bad: list[int], before: int) -> bool:
-        return any(self.role(row) in ("grad_output", "grad_input", "output", "loss") for row in bad if row < before)
-
-    def caller(self, node: Node) -> Node:
-        """The module in whose own code a module was called."""
-        return self.catalog.graph.node(scope_of(node.name)) or node
-
-    def known(self, node: Node) -> Precision:
-        return "module" if node.kind in ("module", "parameter") else "step"
 
     # ── words ─────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -76,6 +76,9 @@ class PyTorchAdapter:
         self.listener = listener
         self.catalog: Catalog = listener.catalog
         self.frame: Frame = listener.frame
+        # Anew: what they remember is in the words of the listener's catalog.
+        self.modules = ModuleSeam(self)
+        self.operators = OperatorWatch(self)
         self.seer = tensors.Seer(self.catalog, self.frame, listener.wants)
         self.seer.row_of_memory = self.operators.row_of
         self.names = Names(self.catalog)
@@ -243,6 +246,8 @@ class PyTorchAdapter:
             self._backwards += 1
             for loss in tensors.leaves(losses):
                 self._losses.append(loss.detach())
+                if self.level == "off":
+                    continue
                 node = self.catalog.node("loss", "loss", "Loss", phase="loss")
                 number = self.catalog.tensor(node, "loss", 0, min(len(self._losses), 64))
                 row = self.seer.see(number, loss, self._loss_inputs(loss))

@@ -36,6 +36,8 @@ class ModuleSeam:
         self.adapter = adapter
         self.stack: list[int] = []
         """Nodes of the modules under way, outermost first."""
+        self.made: list[list[int]] = []
+        """For each of them, the rows its children and operators have made so far."""
         self.watching = False
         """Whether rows are wanted; off below module level."""
         self.skipped_calls = 0
@@ -111,6 +113,8 @@ class ModuleSeam:
         except Exception as error:
             listener.trouble("before a module", error)
         self.stack.append(node)
+        inside: list[int] = []
+        self.made.append(inside)
         adapter.cost_ns += perf_counter_ns() - start
         try:
             output = original(module, *args, **kwargs)
@@ -119,10 +123,11 @@ class ModuleSeam:
             raise
         finally:
             self.stack.pop()
+            self.made.pop()
         start = perf_counter_ns()
         try:
             if 0 < call <= MOST_CALLS:
-                self._outputs(node, call, output, inputs)
+                self._outputs(node, call, output, inputs, inside)
                 if listener.stepping:
                     listener.at_node(Place(node, "forward", "after", "module", call))
         except TrainingStopped:
@@ -148,10 +153,12 @@ class ModuleSeam:
                 self._hook(tensor, catalog.tensor(node, "grad_input", slot, call), node)
         return tuple(rows)
 
-    def _outputs(self, node: int, call: int, output: Any, inputs: tuple[int, ...]) -> None:
+    def _outputs(self, node: int, call: int, output: Any, inputs: tuple[int, ...], inside: list[int]) -> None:
         seer, catalog = self.adapter.seer, self.adapter.catalog
         for slot, tensor in enumerate(leaves(output)):
-            seer.see(catalog.tensor(node, "output", slot, call), tensor, inputs)
+            row = seer.see(catalog.tensor(node, "output", slot, call), tensor, inputs, inside)
+            if row >= 0 and self.made:
+                self.made[-1].append(row)
             if tensor.requires_grad and tensor.grad_fn is not None:
                 self._hook(tensor, catalog.tensor(node, "grad_output", slot, call), node)
 

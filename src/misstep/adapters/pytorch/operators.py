@@ -247,6 +247,8 @@ class OperatorWatch(TorchDispatchMode):
             row = adapter.seer.fresh(number, tensor, inputs, weakref.ref(tensor))
             if row >= 0:
                 self._rows[tensor.data_ptr()] = row
+                if adapter.modules.made:
+                    adapter.modules.made[-1].append(row)
                 if traits.writes:  # written through a view: whoever reads the whole reads this too
                     self._rows[tensor.untyped_storage().data_ptr()] = row
                 want = adapter.seer.wants.get(number)

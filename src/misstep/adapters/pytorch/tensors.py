@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -111,19 +111,21 @@ class Seer:
         self._memo.clear()
         self._queue.clear()
 
-    def see(self, number: int, tensor: torch.Tensor, inputs: tuple[int, ...] | None = None) -> int:
+    def see(
+        self, number: int, tensor: torch.Tensor, inputs: tuple[int, ...] | None = None, inside: Sequence[int] = ()
+    ) -> int:
         """A row for this tensor; -1 when it has no memory to read."""
         version = 0 if tensor.is_inference() else tensor._version
         known = self._memo.get(id(tensor))
         if known is not None and known[0]() is tensor and known[1] == version:
-            row = self.frame.alias(number, known[2], inputs, known[0])
+            row = self.frame.alias(number, known[2], inputs, known[0], inside)
         else:
             ref = weakref.ref(tensor)
             same = self.row_of_memory(tensor)
             if same >= 0 and self.frame.count(same) == tensor.numel():
-                row = self.frame.alias(number, same, inputs, ref)
+                row = self.frame.alias(number, same, inputs, ref, inside)
             else:
-                row = self.fresh(number, tensor, inputs, ref)
+                row = self.fresh(number, tensor, inputs, ref, inside)
             if row < 0:
                 return row
             self._memo[id(tensor)] = (ref, version, row)
@@ -139,7 +141,14 @@ class Seer:
             return -1
         return known[2] if tensor.is_inference() or known[1] == tensor._version else -1
 
-    def fresh(self, number: int, tensor: torch.Tensor, inputs: tuple[int, ...] | None = None, ref: Any = None) -> int:
+    def fresh(
+        self,
+        number: int,
+        tensor: torch.Tensor,
+        inputs: tuple[int, ...] | None = None,
+        ref: Any = None,
+        inside: Sequence[int] = (),
+    ) -> int:
         """A row filled from memory, whether or not the tensor was seen before."""
         code = CODES.get(tensor.dtype)
         kind = type(tensor)
@@ -151,7 +160,7 @@ class Seer:
             return -1
         shape = self.catalog.shape(tensor.shape)
         frame = self.frame
-        row = frame.reserve(number, shape, code, inputs, ref)
+        row = frame.reserve(number, shape, code, inputs, ref, inside)
         if plain.device.type != "cpu" or self.force_queue:
             self._queue.append((row, queued_summary(plain)))
         elif plain.is_contiguous():
