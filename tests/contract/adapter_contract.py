@@ -370,6 +370,7 @@ class AdapterContract:
 
     def test_detach_leaves_nothing(self) -> None:
         training = self.make("mlp")
+        training.step()  # what the framework makes lazily, it makes now
         before = self.footprint(training)
         recording = Recording()
         self.adapter.attach(recording)
@@ -435,7 +436,7 @@ class AdapterContract:
         expected = reference.step_of_mlp(reference.weights())
         for name in ("act:output", "fc1:grad_output", "fc1.weight:grad"):
             row, values = got[name]
-            np.testing.assert_allclose(values, expected[name], reference.RTOL, reference.ATOL)
+            np.testing.assert_allclose(values, expected[name], reference.RTOL, reference.ELEMENT_ATOL)
             assert str(recording.at(1)[row].address) == f"{name}@1"
 
     def test_while_stepping_every_module_and_the_optimizer_are_places(self) -> None:
@@ -467,7 +468,7 @@ class AdapterContract:
         }
         assert sorted(recording.gradients[1]) == sorted(start)
         for name, gradient in recording.gradients[1].items():
-            np.testing.assert_allclose(gradient, expected[f"{name}:grad"], reference.RTOL, reference.ATOL)
+            np.testing.assert_allclose(gradient, expected[f"{name}:grad"], reference.RTOL, reference.ELEMENT_ATOL)
 
     def test_an_adopted_model_is_named_before_it_runs(self) -> None:
         training, adapter = self.make("mlp"), self.adapter

@@ -247,6 +247,10 @@ class Flow:
         memory = self.measure(tensor)
         return None if memory is None else self._known(memory)
 
+    def has_maker(self, row: int) -> bool:
+        """Whether something that was watched returned this tensor: only then does its gradient say anything."""
+        return row in self._owners
+
     def _known(self, memory: Memory) -> int | None:
         seen = self._seen.get(memory.address)
         if seen is None or seen[0]() is None or seen[2] != memory.shape or seen[3] != memory.version:

@@ -1,0 +1,466 @@
+"""MindSpore, seen by misstep: where a step begins and ends, and what is read on the way.
+
+In PyNative mode every cell is a place: inputs, outputs, and the gradients of outputs through a hook on the tensor. In
+graph mode nothing inside compiled code can be observed from Python, so a compiled training step is one event: weights
+before and after, the loss it returned, and the gradients where the optimizer is called by itself. An optimizer is a
+cell whose first argument is the gradients, in both modes: its call is the update.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from threading import get_ident
+from time import perf_counter_ns
+from types import FrameType, TracebackType
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+from mindspore import context, nn
+from mindspore.graph.api import _pynative_executor
+from numpy.typing import NDArray
+
+from misstep.adapters.base import Level, Listener, Place, Update
+from misstep.adapters.flow import Call, Flow
+from misstep.adapters.mindspore import tensors
+from misstep.adapters.mindspore.compiled import optimizers_of, scalar_of, title_of
+from misstep.adapters.mindspore.names import OPTIMIZERS, WRAPPERS, Names, learning_rate
+from misstep.adapters.mindspore.ops import OperatorWatch
+from misstep.adapters.mindspore.seams import Seams
+
+
+class MindSporeAdapter:
+    """One per process; `attach` makes it live, `detach` leaves no trace."""
+
+    name = "mindspore"
+
+    def __init__(self) -> None:
+        self.busy = True
+        """Nobody wants to hear of calls now: not attached, inside an update, backward or compiled code, or forked."""
+        self.level: Level = "off"
+        self.thread = 0
+        self.network_ran = False
+        """A network has run since the last update: what follows outside of cells is the loss."""
+        self.cost_ns = 0
+        self._attached = 0
+        """Which attachment this is; a hook left in an older graph must not speak into a newer one."""
+        self._seams = Seams(self)
+        self._listener: Listener | None = None
+        self._reset()
+
+    def _reset(self) -> None:
+        self._live = False
+        self._forwards = 0
+        self._result: Any = None
+        self._losses: list[float | None] = []
+        self._gradients: dict[int, Any] = {}
+        self._hooked: set[int] = set()
+        self._initial: dict[int, weakref.ref[ms.Parameter]] = {}
+
+    # ---- life ----
+
+    def attach(self, listener: Listener) -> None:
+        if self._listener is not None:
+            return
+        self._reset()
+        self._listener = listener
+        self._attached += 1
+        self.names = Names(listener.catalog)
+        self.flow = Flow(listener, tensors.memory_of)
+        self.operators = OperatorWatch(self)
+        self._seams.install()
+        if not _fork_handler:
+            os.register_at_fork(after_in_child=self._forked)
+            _fork_handler.append(True)
+        self.busy = False
+
+    def detach(self) -> None:
+        self.busy = True
+        self._seams.remove()
+        self._listener = None
+        self.level = "off"
+        self.thread = 0
+        self._reset()
+
+    def set_level(self, level: Level) -> None:
+        self.level = level
+        if self._listener is not None:
+            self.flow.keeping = level == "op"
+
+    def adopt(self, model: object, optimizer: object | None = None) -> None:
+        if isinstance(model, nn.Cell):
+            self.names.adopt(model)
+        if isinstance(optimizer, OPTIMIZERS):
+            self.names.optimizer(optimizer, sys._getframe(1))
+
+    def take_cost(self) -> float:
+        cost, self.cost_ns = self.cost_ns, 0
+        return cost * 1e-9
+
+    def _forked(self) -> None:
+        """A forked child (a data loader's worker) is nobody's training."""
+        self.busy = True
+
+    # ---- facts ----
+
+    @property
+    def listener(self) -> Listener:
+        assert self._listener is not None, "the MindSpore adapter is not attached"
+        return self._listener
+
+    def parameters(self) -> Iterator[tuple[str, Any]]:
+        seen: set[int] = set()
+        for owner in (*self.names.networks(), *self.names.optimizers()):
+            own = owner.parameters if isinstance(owner, OPTIMIZERS) else owner.trainable_params()
+            for parameter in own:
+                if id(parameter) not in seen:
+                    seen.add(id(parameter))
+                    yield self.names.parameter(parameter), parameter
+
+    def buffers(self) -> Iterator[tuple[str, Any]]:
+        for root in self.names.networks():
+            for parameter in root.untrainable_params():
+                yield self.names.parameter(parameter), parameter
+
+    def gradient(self, parameter: Any) -> Any | None:
+        """What the optimizer is being given for this parameter; known between before_update and step_done."""
+        return self._gradients.get(id(parameter))
+
+    def array(self, tensor: Any) -> NDArray[Any]:
+        return tensors.array(tensor)
+
+    def dtype_name(self, tensor: Any) -> str:
+        return tensors.dtype_name(tensor)
+
+    def versions(self) -> dict[str, str]:
+        return {"mindspore": str(ms.__version__), "numpy": np.__version__}
+
+    def rank(self) -> tuple[int, int]:
+        communication = sys.modules.get("mindspore.communication.management")
+        if communication is not None and communication.GlobalComm.INITED:
+            return int(communication.get_rank()), int(communication.get_group_size())
+        workers = os.environ.get("MS_WORKER_NUM") or os.environ.get("RANK_SIZE") or "1"
+        return int(os.environ.get("RANK_ID") or os.environ.get("MS_NODE_ID") or 0), int(workers)
+
+    # ---- cells ----
+
+    def cell_called(self, call: Callable[..., Any], cell: nn.Cell, args: Any, kwargs: Any) -> Any:
+        if isinstance(cell, OPTIMIZERS):
+            return self._update(lambda: call(cell, *args, **kwargs), cell, args[0] if args else (), sys._getframe(2))
+        if context.get_context("mode") == context.GRAPH_MODE and os.getenv("MS_JIT") != "0":
+            return self._compiled(lambda: call(cell, *args, **kwargs), cell, sys._getframe(2))
+        outermost = not self._forwards and not self.flow.stack[1:]
+        if not _pynative_executor.enable_grad() or (outermost and not cell.requires_grad):
+            return call(cell, *args, **kwargs)
+        if outermost:
+            self._result = None
+        with self._recording(outermost):
+            if isinstance(cell, WRAPPERS):
+                result = call(cell, *args, **kwargs)
+            else:
+                result = self._cell(call, cell, args, kwargs, sys._getframe(2))
+        if outermost:
+            self._result = result
+        return result
+
+    def _cell(self, call: Callable[..., Any], cell: nn.Cell, args: Any, kwargs: Any, frame: FrameType) -> Any:
+        """One cell with gradients on: rows for what goes in and comes out."""
+        seen: Call | None = None
+        with self.guarded("before a cell"):
+            if not self.flow.stack[1:]:
+                self._network_called(cell)
+            if self.level in ("module", "op"):
+                node, name = self.names.node(cell, frame)
+                seen = self.flow.enter(node, name, tensors.leaves((args, kwargs) if kwargs else args))
+        try:
+            out = call(cell, *args, **kwargs)
+        except BaseException as error:
+            self._raised(error, seen)
+            raise
+        if seen is not None:
+            with self.guarded("after a cell"):
+                made = tensors.leaves(out)
+                self.flow.leave(seen, made)
+                for tensor in made:
+                    self.hear_gradient(tensor)
+        return out
+
+    def _network_called(self, cell: nn.Cell) -> None:
+        self.names.adopt(cell)
+        self.network_ran = self.network_ran or bool(cell.trainable_params())
+        self._go_live()
+
+    def hear_gradient(self, tensor: Any) -> None:
+        """Have the gradient of this tensor told when backward reaches it; one hook per tensor and step."""
+        if isinstance(tensor, ms.Parameter):
+            return
+        row = self.flow.row_of(tensor)
+        if row is None or row in self._hooked or not self.flow.has_maker(row):
+            return
+        self._hooked.add(row)
+        step, attached = self.listener.step, self._attached
+
+        def arrived(gradient: Any) -> Any:
+            if attached == self._attached and self._listener is not None and self._listener.step == step:
+                with self.guarded("a gradient"):
+                    for one in tensors.leaves(gradient)[:1]:
+                        self.flow.gradient_of(row, one)
+            return gradient
+
+        tensor.register_hook(arrived)
+
+    # ---- forward and backward ----
+
+    def forward_called(self, forward: Callable[..., Any], function: Any, args: Any, kwargs: Any) -> Any:
+        """The forward of value_and_grad; for TrainOneStepCell, whose network has run already, it only answers."""
+        ran = self._result
+        with self._recording(self._forwards == 0):
+            self._forwards += 1
+            try:
+                result = forward(function, *args, **kwargs)
+            except BaseException as error:
+                self._raised(error, None)
+                raise
+            finally:
+                self._forwards -= 1
+        self._result = result if tensors.leaves(result) else ran
+        return result
+
+    def backward_called(
+        self, gradient: Callable[..., Any], executor: Any, obj: Any, operation: Any, weights: Any, rest: Any
+    ) -> Any:
+        result, self._result = self._result, None
+        if weights is not None:
+            with self.guarded("at backward"):
+                self._loss(result)
+        self.busy = True
+        try:
+            return gradient(executor, obj, operation, weights, *rest)
+        except BaseException as error:
+            self._raised(error, None)
+            raise
+        finally:
+            self.busy = self._listener is None
+
+    def _loss(self, result: Any) -> None:
+        self._go_live()
+        for loss in tensors.leaves(result)[:1]:
+            self._losses.append(tensors.number(loss))
+            if self.level != "off":
+                self.flow.loss(loss)
+
+    # ---- updates ----
+
+    def _update(self, run: Callable[[], Any], optimizer: nn.Cell, gradients: Any, frame: FrameType) -> Any:
+        """A call of an optimizer: one step ends with it."""
+        rate = None
+        with self.guarded("before an update"):
+            rate = self._before_update(optimizer, tensors.leaves(gradients), frame)
+        result = self._undisturbed(run)
+        self._after_update([optimizer], rate)
+        return result
+
+    def _before_update(self, optimizer: nn.Cell, gradients: Sequence[Any], frame: FrameType) -> float | None:
+        node = self.names.optimizer(optimizer, frame)
+        self._go_live()
+        self._tell_initial()
+        pairs = list(zip(optimizer.parameters, gradients))
+        self._gradients = {id(parameter): gradient for parameter, gradient in pairs}
+        if self.level == "guard":
+            bad = self.flow.bad_only([gradient for _, gradient in pairs])
+            pairs = [pair for place, pair in enumerate(pairs) if place in bad]
+        if self.level != "off":
+            named = [(self.names.parameter(parameter), parameter, gradient) for parameter, gradient in pairs]
+            self.flow.gradients((name, *pair, self.names.users(name)) for name, *pair in named)
+        rate = tensors.number(learning_rate(optimizer))
+        if self.listener.stepping:
+            self.listener.at_node(Place(node, "optimizer", "before", "optimizer"))
+        self.listener.before_update(self)
+        return rate
+
+    def _after_update(self, optimizers: Sequence[nn.Cell], rate: float | None) -> None:
+        with self.guarded("after an update"):
+            weights = [parameter for optimizer in optimizers for parameter in optimizer.parameters]
+            if self.level == "guard":
+                bad = self.flow.bad_only(weights)
+                weights = [weight for place, weight in enumerate(weights) if place in bad]
+            if self.level != "off":
+                self.flow.weights((self.names.parameter(weight), weight) for weight in weights)
+            if self.listener.stepping:
+                node = self.names.optimizer(optimizers[0])
+                self.listener.at_node(Place(node, "optimizer", "after", "optimizer"))
+            self.listener.after_update(self)
+        with self.guarded("at the end of a step"):
+            losses, self._losses = tuple(loss for loss in self._losses if loss is not None), []
+            update = Update(
+                loss=losses[-1] if losses else None,
+                losses=losses if len(losses) > 1 else (),
+                learning_rate=rate,
+                optimizer=type(optimizers[0]).__name__,
+            )
+            try:
+                self.listener.step_done(self, update)
+            finally:
+                self.flow.end_step()
+                self._hooked.clear()
+                self._gradients.clear()
+                self.network_ran = False
+
+    # ---- compiled code ----
+
+    def _compiled(self, run: Callable[[], Any], cell: nn.Cell, frame: FrameType) -> Any:
+        """The root of a graph-mode network. With an optimizer inside it is a whole training step."""
+        optimizers: list[nn.Cell] = []
+        with self.guarded("before a compiled network"):
+            optimizers = optimizers_of(cell)
+            if optimizers:
+                self.names.adopt(cell)
+        return self._compiled_step(run, optimizers, frame) if optimizers else self._undisturbed(run)
+
+    def compiled_called(self, call: Callable[..., Any], executor: Any, args: Any, kwargs: Any) -> Any:
+        """A function compiled by `jit`: a training step, a graph-mode gradient, or one place among cells."""
+        run = lambda: call(executor, *args, **kwargs)  # noqa: E731
+        if executor.obj is not None and self.flow.stack[1:]:
+            return self._undisturbed(run)  # the construct of a cell: the cell is the place
+        optimizers: list[nn.Cell] = []
+        with self.guarded("before a compiled function"):
+            optimizers = optimizers_of(executor.obj or executor.fn)
+        if optimizers:
+            return self._compiled_step(run, optimizers, sys._getframe(2))
+        if self._forwards or self.flow.stack[1:]:
+            return self._compiled_place(run, executor, args, kwargs)
+        result = self._undisturbed(run)
+        with self.guarded("after a compiled function"):
+            if executor.fn.__name__ == "after_grad" and (loss := scalar_of(result)) is not None:
+                self._loss(loss)
+        return result
+
+    def _compiled_step(self, run: Callable[[], Any], optimizers: list[nn.Cell], frame: FrameType) -> Any:
+        rate = None
+        with self.guarded("before a compiled step"):
+            rate = self._before_update(optimizers[0], (), frame)
+        result = self._undisturbed(run)
+        with self.guarded("after a compiled step"):
+            loss = scalar_of(result)
+            if loss is not None:
+                self._loss(loss)
+        self._after_update(optimizers, rate)
+        return result
+
+    def _compiled_place(self, run: Callable[[], Any], executor: Any, args: Any, kwargs: Any) -> Any:
+        """Compiled code among cells that are watched: one node, its insides unseen."""
+        call: Call | None = None
+        with self.guarded("before a compiled function"):
+            if self.level in ("module", "op"):
+                title = title_of(executor.fn)
+                scope = self.flow.stack[-1].name
+                name = f"{scope}.{title}" if scope else title
+                node = self.listener.catalog.node(name, "module", "jit", graph=title)
+                call = self.flow.enter(node, name, tensors.leaves((args, kwargs)))
+        try:
+            result = self._undisturbed(run)
+        except BaseException:
+            if call is not None:
+                self.flow.unwind(call)
+            raise
+        if call is not None:
+            with self.guarded("after a compiled function"):
+                made = tensors.leaves(result)
+                self.flow.leave(call, made)
+                for tensor in made:
+                    self.hear_gradient(tensor)
+        return result
+
+    def _undisturbed(self, run: Callable[[], Any]) -> Any:
+        """Run MindSpore's own code without listening inside."""
+        self.busy = True
+        try:
+            return run()
+        except BaseException as error:
+            self._raised(error, None)
+            raise
+        finally:
+            self.busy = self._listener is None
+
+    # ---- manners ----
+
+    def _go_live(self) -> None:
+        if not self._live:
+            self._live = True
+            self.thread = get_ident()
+            try:
+                self.listener.going_live(self)
+            finally:
+                self._tell_initial()
+
+    def _tell_initial(self) -> None:
+        """Step 0: every weight as it was before anything moved it, told once."""
+        if self.level not in ("module", "op"):
+            return
+        new = [
+            (name, parameter)
+            for name, parameter in self.parameters()
+            if (known := self._initial.get(id(parameter))) is None or known() is not parameter
+        ]
+        if new:
+            self._initial.update({id(parameter): weakref.ref(parameter) for _, parameter in new})
+            self.listener.initial(self, self.flow.initial(new))
+
+    def _recording(self, outermost: bool) -> Any:
+        """At op level the dispatcher listens for the length of an outermost forward."""
+        return self.operators if outermost and self.level == "op" and not self._forwards else _NOTHING
+
+    def _raised(self, error: BaseException, call: Call | None) -> None:
+        where = call.name if call is not None else self.flow.stack[-1].name
+        if call is not None:
+            self.flow.unwind(call)
+        told = getattr(error, "__misstep_told__", False)
+        if isinstance(error, Exception) and not told and self._listener is not None:
+            with self.guarded("at an exception"):
+                error.__misstep_told__ = True  # type: ignore[attr-defined]
+                self._listener.exception(self, error, where)
+
+    def guarded(self, where: str) -> Guard:
+        """Our own code among theirs: what fails inside is told to the listener and goes no further."""
+        return Guard(self, where)
+
+
+class Guard:
+    """Times what is ours and keeps its failures from the user's program."""
+
+    __slots__ = ("adapter", "start", "where")
+
+    def __init__(self, adapter: MindSporeAdapter, where: str) -> None:
+        self.adapter = adapter
+        self.where = where
+
+    def __enter__(self) -> None:
+        # What the listener calls of MindSpore while it looks (a learning rate, a copy) is not training.
+        self.adapter.busy = True
+        self.start = perf_counter_ns()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        adapter = self.adapter
+        adapter.cost_ns += perf_counter_ns() - self.start
+        listener = adapter._listener
+        adapter.busy = listener is None
+        if error is None or not isinstance(error, Exception):
+            return False
+        if listener is not None:
+            listener.trouble(self.where, error)
+        return True
+
+
+class _Nothing:
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+_NOTHING = _Nothing()
+_fork_handler: list[bool] = []

@@ -1,0 +1,81 @@
+"""Where MindSpore is opened: four functions replaced while attached, and put back by `remove`.
+
+    Cell.__call__                           cells; optimizers, which are cells; the root of a compiled network
+    _pynative_func_grad_forward             the forward of value_and_grad, grad, vjp: begin, end, loss
+    _PyNativeExecutor.grad                  backward: begin and end
+    _JitExecutor.__call__                   a compiled function
+
+Each replacement asks first whether anybody is interested, so that what is not watched costs one test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
+
+from mindspore.graph import api
+from mindspore.nn.cell import Cell
+from mindspore.ops.composite import base as composite
+from mindspore.ops.function.grad import grad_func
+
+if TYPE_CHECKING:
+    from misstep.adapters.mindspore.adapter import MindSporeAdapter
+
+
+class Seams:
+    """The replaced functions of MindSpore."""
+
+    def __init__(self, adapter: MindSporeAdapter) -> None:
+        self.adapter = adapter
+        self._undo: list[Callable[[], None]] = []
+
+    def install(self) -> None:
+        adapter = self.adapter
+        call = Cell.__call__
+
+        def cell_call(cell: Any, *args: Any, **kwargs: Any) -> Any:
+            if adapter.busy or adapter.thread not in (0, get_ident()):
+                return call(cell, *args, **kwargs)
+            return adapter.cell_called(call, cell, args, kwargs)
+
+        forward = composite._pynative_func_grad_forward
+
+        def grad_forward(function: Any, *args: Any, **kwargs: Any) -> Any:
+            if adapter.busy or adapter.thread not in (0, get_ident()):
+                return forward(function, *args, **kwargs)
+            return adapter.forward_called(forward, function, args, kwargs)
+
+        gradient = api._PyNativeExecutor.grad
+
+        def grad(executor: Any, obj: Any, operation: Any, weights: Any, *rest: Any) -> Any:
+            if adapter.busy or adapter.thread not in (0, get_ident()):
+                return gradient(executor, obj, operation, weights, *rest)
+            return adapter.backward_called(gradient, executor, obj, operation, weights, rest)
+
+        compiled = api._JitExecutor.__call__
+
+        def jit_call(executor: Any, *args: Any, **kwargs: Any) -> Any:
+            if adapter.busy or adapter.thread not in (0, get_ident()):
+                return compiled(executor, *args, **kwargs)
+            return adapter.compiled_called(compiled, executor, args, kwargs)
+
+        self._replace(Cell, "__call__", cell_call)
+        self._replace(composite, "_pynative_func_grad_forward", grad_forward)
+        self._replace(grad_func, "_pynative_func_grad_forward", grad_forward)
+        self._replace(api._PyNativeExecutor, "grad", grad)
+        self._replace(api._JitExecutor, "__call__", jit_call)
+
+    def remove(self) -> None:
+        while self._undo:
+            self._undo.pop()()
+
+    def _replace(self, owner: Any, name: str, replacement: Any) -> None:
+        original = getattr(owner, name)
+        setattr(owner, name, replacement)
+
+        def undo() -> None:
+            if getattr(owner, name) is replacement:  # somebody patched over us: theirs calls ours, which passes on
+                setattr(owner, name, original)
+
+        self._undo.append(undo)

@@ -1,0 +1,65 @@
+"""From a MindSpore tensor to its memory: on the CPU `data_ptr()` is the host address; asking for it awaits the value."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import mindspore as ms
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from misstep.adapters.flow import Memory, tensors_in
+from misstep.core.stats import DTYPE_CODES, ITEM_BYTES
+
+_NAMES: dict[Any, str] = {
+    getattr(ms, ms_name): name
+    for ms_name, name in (("bool_", "bool"), *((name, name) for name in DTYPE_CODES if name not in ("unknown", "bool")))
+    if hasattr(ms, ms_name)
+}
+_CODES: dict[Any, int] = {dtype: DTYPE_CODES[name] for dtype, name in _NAMES.items()}
+
+
+def dtype_name(tensor: Any) -> str:
+    return _NAMES.get(tensor.dtype, str(tensor.dtype).lower())
+
+
+def is_tensor(value: Any) -> bool:
+    return isinstance(value, ms.Tensor)
+
+
+def leaves(value: Any) -> list[Any]:
+    """Every tensor in a nest of tuples, lists, dicts and dataclasses."""
+    return [value] if isinstance(value, ms.Tensor) else tensors_in(value, is_tensor)
+
+
+def memory_of(tensor: Any) -> Memory | None:
+    """Where the values lie; None for what has none yet (a parameter before its initialisation) or no known type."""
+    code = _CODES.get(tensor.dtype)
+    if code is None or getattr(tensor, "has_init", False):
+        return None
+    if not tensor.is_contiguous():
+        copy = np.ascontiguousarray(array(tensor))
+        return Memory(copy.ctypes.data, copy.size, code, tuple(tensor.shape), keep=copy)
+    return Memory(tensor.data_ptr(), tensor.size, code, tuple(tensor.shape), tensor._version)
+
+
+def array(tensor: Any) -> NDArray[Any]:
+    """The live memory as numpy, without a copy; bfloat16, which numpy lacks, is copied into ml_dtypes."""
+    if tensor.dtype == ms.bfloat16:
+        count = tensor.size
+        raw = ctypes.string_at(tensor.contiguous().data_ptr(), count * ITEM_BYTES[DTYPE_CODES["bfloat16"]])
+        return np.frombuffer(raw, ml_dtypes.bfloat16).reshape(tensor.shape)
+    values: NDArray[Any] = tensor.asnumpy()
+    return values
+
+
+def number(tensor: Any) -> float | None:
+    """A loss or a learning rate as a float; one that is no scalar counts as its mean."""
+    if isinstance(tensor, int | float):
+        return float(tensor)
+    if not is_tensor(tensor):
+        return None
+    values = np.asarray(array(tensor), np.float64)
+    return float(values.mean()) if values.size else None
