@@ -40,9 +40,8 @@ def torch_rows(case: str, rounds: int) -> tuple[float, list[dict[str, Any]]]:
         session = Session(Settings({"level": "off" if level == "idle" else level, "dir": tempfile.mkdtemp()}))
 
         def run() -> Any:
-            session.use(adapter) if session.writer is None else adapter.attach(session)
-            if session.writer is not None:
-                session._set_level(adapter, session.plan.level)
+            session.use(adapter)
+            adapter.attach(session)
             step()
             adapter.detach()
 

@@ -27,6 +27,7 @@ import numpy as np
 import torch
 from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from torch.utils.data import get_worker_info
 
 from misstep.adapters.base import Level, Listener, Place, TrainingStopped, Update
 from misstep.adapters.frame import Catalog, Frame
@@ -73,15 +74,8 @@ class PyTorchAdapter:
     def attach(self, listener: Listener) -> None:
         if not self.inert:
             return
-        self.listener = listener
-        self.catalog: Catalog = listener.catalog
-        self.frame: Frame = listener.frame
-        # Anew: what they remember is in the words of the listener's catalog.
-        self.modules = ModuleSeam(self)
-        self.operators = OperatorWatch(self)
-        self.seer = tensors.Seer(self.catalog, self.frame, listener.wants)
-        self.seer.row_of_memory = self.operators.row_of
-        self.names = Names(self.catalog)
+        if getattr(self, "listener", None) is not listener:
+            self._listen_to(listener)
         self.modules.install()
         self._undo.append(self.modules.remove)
         self._patch_backward()
@@ -93,6 +87,20 @@ class PyTorchAdapter:
             _fork_handler.append(True)
         self.inert = False
 
+    def _listen_to(self, listener: Listener) -> None:
+        """Everything that remembers nodes and tensors speaks in the words of one listener's catalog."""
+        self.listener = listener
+        self.catalog: Catalog = listener.catalog
+        self.frame: Frame = listener.frame
+        self.modules = ModuleSeam(self)
+        self.operators = OperatorWatch(self)
+        self.seer = tensors.Seer(self.catalog, self.frame, listener.wants)
+        self.seer.row_of_memory = self.operators.row_of
+        self.names = Names(self.catalog)
+        self._known_optimizers.clear()
+        self._initial.clear()
+        self._initial_told = False
+
     def detach(self) -> None:
         self.set_level("off")
         self.operators.stop()
@@ -100,12 +108,9 @@ class PyTorchAdapter:
             self._undo.pop()()
         self.inert = True
         self.live = False
-        self._initial_told = False
-        self._initial.clear()
         self.thread = 0
         self._losses.clear()
         self._stepped.clear()
-        self._known_optimizers.clear()
 
     def set_level(self, level: Level) -> None:
         self.level = level
@@ -139,7 +144,10 @@ class PyTorchAdapter:
         self.operators.on = False
 
     def _go_live(self) -> None:
-        if not self.live:
+        if get_worker_info() is not None:
+            # A spawned worker of a data loader may call a network to prepare its data; that is nobody's training.
+            self._forked()
+        elif not self.live and not self.inert:
             self.live = True
             self.thread = get_ident()
             self.listener.going_live(self)
@@ -196,7 +204,7 @@ class PyTorchAdapter:
             if not self.live:
                 self.names.node(module, frame)
                 self._go_live()
-            if not self._initial_told and next(module.parameters(), None) is not None:
+            if self.live and not self._initial_told and next(module.parameters(), None) is not None:
                 self._tell_initial()
             self.network_ran = True
         except TrainingStopped:
