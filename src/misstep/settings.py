@@ -106,7 +106,7 @@ class Settings:
     def environment(self) -> dict[str, str]:
         """What a child process needs to see the same settings.
 
-        A setting put back to its default is among them: the child reads misstep.toml too, and must not take it from there.
+        A setting put back to its default is among them: the child reads misstep.toml too and must not take that.
         """
         return {BY_NAME[name].variable: str(value) for name, value in self._values.items() if name in self._given}
 

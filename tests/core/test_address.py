@@ -58,10 +58,9 @@ def test_any_text_is_an_address_a_pattern_or_an_address_error(text: str) -> None
     for read in (Address.parse, Pattern.parse):
         try:
             again = read(text)
-        except AddressError as error:
-            assert error.address == text
-        else:
-            assert read(str(again)) == again
+        except AddressError:
+            continue
+        assert read(str(again)) == again
 
 
 @pytest.mark.parametrize(
@@ -136,9 +135,11 @@ def test_a_pattern_is_written_as_it_was_read(text: str) -> None:
 @pytest.mark.parametrize("text", ["[z-a]", "[]", "[!]", "[[]", "[^a]", "[a\\]", "[a&&b]"])
 def test_strange_brackets_are_a_pattern_or_an_error_but_never_a_crash(text: str) -> None:
     try:
-        Pattern.parse(text).matches(Address("a"))
-    except AddressError as error:
-        assert text in str(error)
+        matches = Pattern.parse(text).matches(Address("a"))
+    except AddressError:
+        assert text in ("[z-a]",)
+    else:
+        assert matches is (text in ("[^a]", "[a\\]", "[a&&b]"))
 
 
 def test_a_caret_in_brackets_is_a_letter() -> None:

@@ -119,6 +119,7 @@ def test_a_nan_is_an_error_with_its_origin() -> None:
     hits = training.step(1).hits(Evaluator(recommended(cheap=True)))
 
     assert (hits[0].severity, hits[0].birth, hits[0].address.node) == ("error", "origin", "fc1")
+    assert {hit.condition for hit in hits} == {"tensor_overflow", "operator_overflow"}
 
 
 def test_the_cheap_set_needs_statistics_only() -> None:

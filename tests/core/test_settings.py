@@ -71,7 +71,7 @@ def test_what_does_not_fit_is_explained(name: str, given: object, words: str) ->
 def test_a_broken_file_is_named(content: bytes) -> None:
     Path("misstep.toml").write_bytes(content)
 
-    with pytest.raises(SettingError, match="cannot read misstep.toml"):
+    with pytest.raises(SettingError, match=r"cannot read misstep\.toml"):
         Settings.load()
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from misstep.core.address import ROLE_CODES, Address, Role
 from misstep.core.asking import asked_at
 from misstep.core.columns import ATOL, RTOL, Column, Columns, EvidenceOf
 from misstep.core.family import Asked, Family, Member
-from misstep.core.selection import TensorTable, Truths, needed_level
+from misstep.core.selection import Selection, TensorTable, Truths, needed_level
 from misstep.core.stats import ALIAS, DTYPE_NAMES, INPUTS_BAD, INPUTS_SEEN, ITEM_BYTES, TensorStats
 from misstep.core.watch import Birth, Hit, Watchpoint
 
@@ -69,6 +69,7 @@ class Evaluator:
         self._table = TensorTable()
         self._roles = np.zeros(0, dtype=np.uint8)
         self._members: dict[int, Member] = {}
+        self._selections: dict[Any, Selection] = {}
         self._families: list[Family] | None = None
         self._next_hit = 1
         self._masks = np.zeros(0, dtype=bool)
@@ -85,13 +86,15 @@ class Evaluator:
         """Add or replace by id; id 0 gets the next free one. A replaced watchpoint starts counting anew."""
         if watch.id == 0:
             watch = replace(watch, id=max(self._members, default=0) + 1)
-        self._members[watch.id] = Member(watch)
+        self._members[watch.id] = Member(watch, selections=self._selections)
         self._families = None
         return watch
 
     def remove(self, id: int) -> None:
         if self._members.pop(id, None) is not None:
             self._families = None
+            used = {member.selection for member in self._members.values()}
+            self._selections = {place: chosen for place, chosen in self._selections.items() if chosen in used}
 
     def hit_counts(self) -> dict[int, int]:
         """Hits of each watchpoint, those beyond `most_hits` included."""
@@ -108,8 +111,8 @@ class Evaluator:
         if index < len(self._table) and self._table.addresses[index] is not None:
             if self._table.addresses[index] == address:
                 return
-            for member in self._members.values():
-                member.selection.forget(index)
+            for selection in self._selections.values():
+                selection.forget(index)
             self._families = None
         self._table.put(index, address, node_type)
 
@@ -210,6 +213,9 @@ class Evaluator:
         if len(member.told) < len(self._table):
             member.told = np.concatenate([member.told, np.zeros(len(self._table) - len(member.told), dtype=bool)])
         fresh = ~(quiet & member.told[tensors])
+        if member.watch.origin != "user":
+            # Nobody asked, and the overflow itself is told by a watchpoint of its own.
+            fresh &= ~asked.marked[positions]
         member.told[tensors[quiet]] = True
         loud = np.cumsum(~quiet & fresh)
         limit = self.most_hits if member.watch.limit is None else min(member.watch.limit, self.most_hits)
@@ -233,11 +239,10 @@ class Evaluator:
         if tensor in self.refused:
             marks = tuple("out_of_memory" if mark == "no_previous" else mark for mark in marks)
             reason = asked.reason(number, readings, marks, position, stats)
-        address = self._table.addresses[tensor] or Address(f"tensor-{tensor}")
         return Hit(
             id=id,
             watchpoint=one.member.watch.id,
-            address=address.at(step=rows.columns.step, rank=rows.rank),
+            address=rows.address(one.row, self._table),
             reason=reason,
             severity=severity,
             birth="unknown" if stats.finite else _birth(int(rows.head["flags"][one.row])),
@@ -278,6 +283,8 @@ class _Rows:
     columns: Columns
     evidence: EvidenceOf | None
     rank: int
+    _stats: dict[int, TensorStats] = field(default_factory=dict)
+    _addresses: dict[int, Address] = field(default_factory=dict)
 
     @classmethod
     def of(cls, step: int, rank: int, head: Column, summary: Column, evidence: EvidenceOf | None) -> _Rows:
@@ -297,9 +304,20 @@ class _Rows:
         return tensors
 
     def stats(self, row: int) -> TensorStats:
-        if self.evidence is not None:
-            return self.evidence(row).stats
-        return TensorStats.of(self.summary[row], dtype=DTYPE_NAMES[self.head["dtype"][row]])
+        """Made once however many watchpoints hit the row; so is its address."""
+        if row not in self._stats:
+            if self.evidence is not None:
+                self._stats[row] = self.evidence(row).stats
+            else:
+                self._stats[row] = TensorStats.of(self.summary[row], dtype=DTYPE_NAMES[self.head["dtype"][row]])
+        return self._stats[row]
+
+    def address(self, row: int, table: TensorTable) -> Address:
+        if row not in self._addresses:
+            tensor = int(self.tensors[row])
+            address = table.addresses[tensor] or Address(f"tensor-{tensor}")
+            self._addresses[row] = address.at(step=self.columns.step, rank=self.rank)
+        return self._addresses[row]
 
 
 @dataclass(frozen=True, slots=True)

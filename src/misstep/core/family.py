@@ -29,7 +29,7 @@ _REMEMBERED = 8
 class Member:
     """A watchpoint, ready to be asked: its question parsed, its tensors chosen, its hits counted."""
 
-    def __init__(self, watch: Watchpoint) -> None:
+    def __init__(self, watch: Watchpoint, *, selections: dict[Any, Selection] | None = None) -> None:
         self.watch = watch
         self.condition: Condition | None = CONDITIONS.get(watch.condition)
         self.expression: Expression | None = None
@@ -38,7 +38,11 @@ class Member:
             self.expression = parse_expression(watch.condition)
         else:
             self.given = checked(self.condition, watch.parameters)
-        self.selection = Selection(watch, "tensor" if self.condition is None else self.condition.category)
+        category = "tensor" if self.condition is None else self.condition.category
+        # Watchpoints on the same tensors share the work of finding them.
+        place = (category, watch.on, watch.but, watch.types, watch.nodes)
+        known = {} if selections is None else selections
+        self.selection = known.setdefault(place, Selection(watch, category))
         self.hits = 0
         self.told: Truths = np.zeros(0, dtype=bool)
         """Tensors of which was said already that nothing can be said."""

@@ -51,7 +51,8 @@ class Verdict:
         place = f"{self.node}" + (f" ({self.op})" if self.op and self.op not in self.node else "")
         text = f"step {self.step}, {self.phase}, {place}"
         if self.outputs:
-            text += f": {self.outputs[0].address.partition(':')[2].partition('@')[0] or 'output'} has {self.outputs[0].description}"
+            first = self.outputs[0]
+            text += f": {first.address.partition(':')[2].partition('@')[0] or 'output'} has {first.description}"
         if self.inputs:
             bad = [fact for fact in self.inputs if fact.nan or fact.inf]
             text += "; inputs were finite" if not bad else f"; input {bad[0].address} was bad already"

@@ -91,7 +91,7 @@ class Graph:
     _by_name: dict[str, int] = field(default_factory=dict)
 
     def add_node(self, node: Node) -> None:
-        """Nodes arrive in the order of their index; a repeated index replaces (a node learnt its name or source line)."""
+        """Nodes arrive in the order of their index; a repeated index replaces: it learnt its name or source line."""
         if node.index < len(self.nodes):
             if self._by_name.get(self.nodes[node.index].name) == node.index:
                 del self._by_name[self.nodes[node.index].name]

@@ -105,7 +105,8 @@ class TensorStats:
     @classmethod
     def of(cls, record: np.void, *, dtype: str = "unknown", shape: tuple[int, ...] = ()) -> TensorStats:
         """From a SUMMARY or ROW record."""
-        values: dict[str, Any] = {name: record[name].item() for name in SUMMARY.names or ()}
+        names = SUMMARY.names or ()
+        values: dict[str, Any] = dict(zip(names, record.item()[-len(names) :]))  # the summary stands last in a row too
         return cls(**values, dtype=dtype, shape=shape)
 
     @property
