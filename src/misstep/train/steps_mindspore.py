@@ -156,7 +156,7 @@ def tensor(value: Any) -> Any:
     """A MindSpore tensor from any tensor, array or number."""
     if isinstance(value, ms.Tensor) or value is None or isinstance(value, str):
         return value
-    return ms.Tensor(np.ascontiguousarray(to_numpy(value)))
+    return ms.Tensor(np.asarray(to_numpy(value), order="C"))  # not ascontiguousarray: that makes a number a list of one
 
 
 def snapshot(network: Any) -> dict[str, Any]:
@@ -241,13 +241,15 @@ def _tensors(columns: Sequence[Any]) -> list[Any]:
 
 def _overwrite(parameter: Any, value: Any) -> None:
     array = to_numpy(value)
+    if array.size == 1 and parameter.size == 1:
+        array = array.reshape(parameter.shape)  # MindSpore's files hold a number as a list of one
     if tuple(array.shape) != tuple(parameter.shape):
         raise TrainError(
             f"{parameter.name} has shape {tuple(parameter.shape)} in the network and {tuple(array.shape)} in the "
             "checkpoint: the checkpoint is of another network"
         )
     # Not set_data: a compiled optimizer keeps the old buffer and would go on updating that one.
-    ops.assign(parameter, ms.Tensor(np.ascontiguousarray(array), parameter.dtype))
+    ops.assign(parameter, ms.Tensor(np.asarray(array, order="C"), parameter.dtype))
 
 
 def _warn_about_mint(optimizer: Any) -> None:
