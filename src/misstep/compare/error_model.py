@@ -1,6 +1,6 @@
 """How much two correct computations may differ: rounding, the length of the sums, and the error already in the inputs.
 
-    allowance = SAFETY · (own rounding · cancellation + error of the inputs · gain)
+    allowance = SAFETY · own rounding · cancellation + SAFETY_INHERITED · error of the inputs · gain
 
 All errors are relative to the root mean square of the tensor (`Measures.relative`). The length of a sum is guessed from
 the kind of node and the shapes; cancellation is what the terms of the sum would add up to, against what they did add up
@@ -40,6 +40,8 @@ SAFETY = 8.0
 """Between the typical error and what is still called noise. Planted faults stand 10x to 10⁵x above it in float32."""
 SAFETY_NARROW = 3.0
 """The same for 16 and 8 bits, where one rounding is already a percent and sums run in float32 inside the kernels."""
+SAFETY_INHERITED = 2.0
+"""Between an error that was measured at the inputs, times its gain, and what is still called noise."""
 PEAK = 256.0
 """How far one element may stand out: activations are heavy-tailed, a fault at a border is larger still."""
 BACKWARD = 4.0
@@ -61,6 +63,7 @@ _KINDS: dict[Family, str] = {
     "softmax": """softmax logsoftmax crossentropyloss logsumexp kldivloss bcewithlogitsloss crossentropy
         softmaxcrossentropywithlogits sparsesoftmaxcrossentropywithlogits""",
 }
+_LAST_WORDS: dict[str, Family] = {"norm": "norm", "linear": "linear", "conv": "linear", "embedding": "copy"}
 _FAMILIES = {word: family for family, words in _KINDS.items() for word in words.split()}
 
 _GAIN: dict[Family, float] = {
@@ -102,8 +105,9 @@ def family_of(node_type: str) -> Family:
     """Which kind of arithmetic a node does; `composite` when its type says nothing."""
     kind = canonical_type(node_type)
     found = _FAMILIES.get(kind)
-    if found is None and kind.endswith("_"):
-        found = _FAMILIES.get(kind.rstrip("_"))
+    if found is None:
+        # `LlamaRMSNorm`, `FrozenBatchNorm`, `ColumnParallelLinear`: the last word of a class says what it is.
+        found = next((family for word, family in _LAST_WORDS.items() if kind.endswith(word)), None)
     return found or "composite"
 
 
@@ -143,13 +147,13 @@ def allowance(
         own *= 3
     elif family == "linear" and len(shape) == 4:
         own *= 2  # Winograd convolutions trade accuracy for speed
-    hidden = cancellation(family, found, inputs, weights, length)
+    hidden = 1.0 if backward else cancellation(family, found, inputs, weights, length)
     gain = _GAIN[family] * hidden
-    if family == "softmax" and inputs:
+    if family == "softmax" and inputs and not backward:
         # An absolute error in a logit is a relative error in its probability.
         gain = max(gain, 4 * inputs[0].measures.scale)
         own = max(own, unit * inputs[0].measures.scale)
-    total = (SAFETY_NARROW if narrow else SAFETY) * (own * hidden + inherited * gain)
+    total = (SAFETY_NARROW if narrow else SAFETY) * own * hidden + SAFETY_INHERITED * inherited * gain
     return Allowance(total * (BACKWARD if backward else 1.0), unit, length)
 
 

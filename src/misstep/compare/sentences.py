@@ -6,6 +6,7 @@ import math
 
 from misstep.compare.names import last_word, owner
 from misstep.compare.result import Comparison, Row
+from misstep.store.foreign.elements import is_float
 
 _PLACES = {
     "input": "input",
@@ -58,13 +59,16 @@ def describe(row: Row) -> str:
         return f"{words}, {row.note}"
     if row.measures is None:
         return words
-    text = f"{words}, relative {_short(row.relative)}"
-    if row.verdict == "different" and math.isfinite(row.expected):
-        precision = _precision(row)
+    found = row.measures
+    if found.nonfinite_mismatch:
+        text = words
+    elif not is_float(entry.dtype):
+        text = f"{words}, {found.count - found.equal:,} of {found.count:,} elements differ"
+    else:
+        text = f"{words}, relative {_short(row.relative)}"
+    if row.verdict == "different" and row.relative > row.expected > 0:
         far = "far above" if row.relative > 100 * row.expected else "above"
-        text += f", {far} what {precision} noise explains (expected ≤ {_short(row.expected)})"
-        if row.relative <= row.expected:
-            text = f"{words}, relative {_short(row.relative)}"
+        text += f", {far} what {entry.dtype} noise explains (expected ≤ {_short(row.expected)})"
     if row.note:
         text += f", {row.note}"
     if entry.source_line:
@@ -119,11 +123,6 @@ def _left_over(found: Comparison) -> list[str]:
     if found.notes:
         said.append(f"{len(found.notes)} could not be compared, the first because {found.notes[0]}")
     return said
-
-
-def _precision(row: Row) -> str:
-    left = row.left.dtype if row.left is not None else ""
-    return left or "float"
 
 
 def _short(number: float) -> str:

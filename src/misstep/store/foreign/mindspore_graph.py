@@ -32,7 +32,8 @@ class IrText:
 def read_ir(path: str | Path) -> IrText:
     """Source lines per operator: the innermost frame that is the user's own."""
     found = IrText()
-    name, frames = "", []
+    name = ""
+    frames: list[Source] = []
     with open(path, encoding="utf-8", errors="replace") as lines:
         for line in lines:
             if line.startswith("%para"):
