@@ -13,7 +13,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from misstep.capture.session import Session, attach
+    from misstep.capture.process import attach
+    from misstep.capture.session import Session
     from misstep.core.address import Address
     from misstep.errors import MisstepError
     from misstep.store.reader import Run, open_run
@@ -35,7 +36,7 @@ _HOMES = {
     "MisstepError": "misstep.errors",
     "Run": "misstep.store.reader",
     "Session": "misstep.capture.session",
-    "attach": "misstep.capture.session",
+    "attach": "misstep.capture.process",
     "open_run": "misstep.store.reader",
 }
 

@@ -19,10 +19,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
-import numpy as np
-
 from misstep.adapters.frame import Catalog, Frame
 from misstep.core.graph import Phase
+from misstep.core.stats import Array
 from misstep.errors import AdapterError
 
 Level = Literal["off", "guard", "module", "op"]
@@ -130,7 +129,7 @@ class Adapter(Protocol):
 
     def gradient(self, parameter: Any) -> Any | None: ...
 
-    def array(self, tensor: Any) -> np.ndarray:
+    def array(self, tensor: Any) -> Array:
         """The tensor's memory as a numpy array without a copy where that is possible; bfloat16 through ml_dtypes."""
 
     def dtype_name(self, tensor: Any) -> str: ...
@@ -152,7 +151,7 @@ def adapter_for(thing: object) -> Adapter:
             return adapter_named(name)
     kind = f"{type(thing).__module__}.{type(thing).__qualname__}"
     raise AdapterError(
-        f"no adapter knows {kind}; misstep handles torch.nn.Module, torch.Tensor, mindspore.nn.Cell and mindspore.Tensor"
+        f"no adapter knows {kind}; misstep handles modules, cells, tensors and optimizers of torch and mindspore"
     )
 
 

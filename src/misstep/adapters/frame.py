@@ -19,7 +19,7 @@ import numpy as np
 
 from misstep.core.address import Address, Role
 from misstep.core.graph import Edge, Graph, Node, NodeKind, Phase, Source, TensorKey
-from misstep.core.stats import ALIAS, HEAD, INPUTS_BAD, INPUTS_SEEN, SUMMARY
+from misstep.core.stats import ALIAS, HEAD, INPUTS_BAD, INPUTS_SEEN, SUMMARY, Array
 
 New = Node | TensorKey | Edge | tuple[int, ...]
 
@@ -199,7 +199,7 @@ class Frame:
         record = self.summary[self._aliases.get(row, row)]
         return bool(record["nan"] or record["pos_inf"] or record["neg_inf"])
 
-    def finish(self) -> tuple[np.ndarray, np.ndarray]:
+    def finish(self) -> tuple[Array, Array]:
         """(head, summary) of all rows so far, in execution order. The summary is a view: copy it to keep it."""
         count = len(self.tensors)
         summary = self.summary[:count]
@@ -218,8 +218,8 @@ class Frame:
         self._mark_births(summary, flags)
         return head, summary
 
-    def _mark_births(self, summary: np.ndarray, flags: np.ndarray) -> None:
-        """Set INPUTS_BAD on every bad row that an earlier one explains: what is left with INPUTS_SEEN alone is an origin.
+    def _mark_births(self, summary: Array, flags: Array) -> None:
+        """Set INPUTS_BAD on every bad row that an earlier one explains; bad with INPUTS_SEEN alone is an origin.
 
         A module whose child was handed something bad by the module's own code is an origin although the child's
         output is bad too: only a child that is an origin, or follows from one, explains the module around it.

@@ -23,7 +23,7 @@ def attach_framework(framework: Framework) -> None:
     """Watch everything this process trains with that framework."""
     # Here and not at the top: the parent process imports this module for SHIM alone.
     from misstep.adapters.base import adapter_named
-    from misstep.capture.session import session_for_process
+    from misstep.capture.process import session_for_process
 
     session_for_process().use(adapter_named(framework))
 

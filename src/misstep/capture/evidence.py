@@ -14,13 +14,13 @@ import numpy as np
 
 from misstep import kernels
 from misstep.core.evaluate import Evaluator, Needs
-from misstep.core.stats import TensorStats
+from misstep.core.stats import Array, TensorStats
 
 
 class EvidenceRoom:
     """Keeps previous values and the answers of this step."""
 
-    def __init__(self, evaluator: Evaluator, *, limit_mb: float, array: Callable[[Any], np.ndarray]) -> None:
+    def __init__(self, evaluator: Evaluator, *, limit_mb: float, array: Callable[[Any], Array]) -> None:
         self.evaluator = evaluator
         self.limit_bytes = int(limit_mb * 2**20)
         self.bytes = 0
@@ -28,7 +28,7 @@ class EvidenceRoom:
         """Tensors whose previous value does not fit the budget."""
         self._array = array
         self._needs = Needs()
-        self._previous: dict[int, np.ndarray] = {}
+        self._previous: dict[int, Array] = {}
         self._changes: dict[tuple[int, float, float], Any] = {}
         self._ranges: dict[tuple[int, float, float], int] = {}
 
@@ -76,7 +76,7 @@ class EvidenceRoom:
 
         return look
 
-    def _keep(self, number: int, values: np.ndarray) -> None:
+    def _keep(self, number: int, values: Array) -> None:
         room = self._previous.get(number)
         if room is not None and room.shape == values.shape and room.dtype == values.dtype:
             np.copyto(room, values)
@@ -91,7 +91,7 @@ class EvidenceRoom:
         self._previous[number] = values.copy()
         self.bytes += values.nbytes
 
-    def previous(self, number: int) -> np.ndarray | None:
+    def previous(self, number: int) -> Array | None:
         """The kept value of the step before."""
         return self._previous.get(number)
 

@@ -1,4 +1,4 @@
-"""What is worth knowing of a process before it trains: command, versions, git state. Never the environment's secrets."""
+"""What is worth knowing of a process before it trains: command, versions, git state; never the environment."""
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ leaves no trace. Our own failures are counted, shown once, and never reach the u
 
 from __future__ import annotations
 
-import atexit
 import os
 import sys
 import time
@@ -23,17 +22,18 @@ import numpy as np
 
 from misstep.adapters.base import Adapter, Level, Place, TrainingStopped, Update, adapter_for
 from misstep.adapters.frame import Catalog, Frame
-from misstep.capture.evidence import EvidenceRoom
+from misstep.capture.controller import Controller
+from misstep.capture.evidence import EvidenceRoom, RowEvidence
 from misstep.capture.facts import run_info
 from misstep.capture.plan import Plan
 from misstep.capture.verdict import find_verdict
 from misstep.core.address import Address
-from misstep.core.evaluate import Evaluator
+from misstep.core.evaluate import DryRun, Evaluator
 from misstep.core.finding import Verdict
 from misstep.core.graph import Edge, Node, TensorKey
 from misstep.core.recommend import recommended
 from misstep.core.run import Step
-from misstep.core.stats import DTYPE_NAMES, TensorStats
+from misstep.core.stats import DTYPE_NAMES, Array, TensorStats
 from misstep.core.watch import Action, Hit, Watchpoint
 from misstep.core.watchtext import parse_watch, watchpoint
 from misstep.errors import TensorUnavailable
@@ -63,10 +63,13 @@ class Session:
         self.plan = Plan(level=self.settings.level, steps=self.settings.steps, budget=self.settings.budget)
         self.evaluator = Evaluator(self._watchpoints(), most_hits=self.settings.hits_per_watchpoint)
         self.evidence = EvidenceRoom(self.evaluator, limit_mb=self.settings.memory_mb / 2, array=self._array)
-        self.on_step: list[Callable[[Step, np.ndarray, np.ndarray], None]] = []
+        self.on_step: list[Callable[[Step, Array, Array], None]] = []
         """Called with the facts and rows of every finished step (the recorder is one)."""
+        self.controller: Controller | None = None
+        """The live debugger's hand; there once training began."""
         self._wants_stale = True
         self._level: Level = "off"
+        self._initial_frame: Frame | None = None
         self._step_began = time.perf_counter()
         self._pid = os.getpid()
         self._refused_told = 0
@@ -91,7 +94,7 @@ class Session:
         on: str | None = None,
         then: Action = "note",
         limit: int | None = None,
-        **parameters: float,
+        **parameters: Any,
     ) -> Watchpoint:
         """Ask a question of every matching tensor, from the next step on.
 
@@ -118,11 +121,26 @@ class Session:
     def watchpoints(self) -> tuple[Watchpoint, ...]:
         return self.evaluator.watchpoints
 
+    def evaluate_now(self) -> list[Hit]:
+        """Every watchpoint against the tensors that are there now."""
+        frame = self._present()
+        head, summary = frame.finish()
+        return self.evaluator.evaluate(
+            frame.step, self.rank, head, summary, self._evidence_for(head, summary, frame.step)
+        )
+
+    def dry_run(self, watch: Watchpoint) -> DryRun:
+        """What a watchpoint would say of the tensors that are there now; nothing is recorded."""
+        frame = self._present()
+        head, summary = frame.finish()
+        evidence = self._evidence_for(head, summary, frame.step)
+        return self.evaluator.would_hit(watch, head, summary, evidence, rank=self.rank, step=frame.step)
+
     @property
     def run_directory(self) -> Path | None:
         return None if self.writer is None else self.writer.directory
 
-    def tensor(self, address: str | Address) -> np.ndarray:
+    def tensor(self, address: str | Address) -> Array:
         """The values of a tensor of the step under way, without a copy where possible."""
         wanted = Address.parse(address) if isinstance(address, str) else address
         for row in range(len(self.frame) - 1, -1, -1):
@@ -175,6 +193,8 @@ class Session:
         if self.ended or os.getpid() != self._pid:
             return
         self.ended = True
+        if self.controller is not None:
+            self.controller.close(reason, exit_code)
         for adapter in self.adapters:
             try:
                 adapter.detach()
@@ -200,7 +220,10 @@ class Session:
             self.rank = self.writer.rank
             for watch in self.evaluator.watchpoints:
                 self.writer.watchpoint("add", watch)
+            self._connect(world, info.command)
         self._set_level(adapter, self.plan.level_for(self.step))
+        if self._level not in ("module", "op"):
+            self._first_pause()
         self._step_began = time.perf_counter()
 
     def initial(self, adapter: Adapter, frame: Frame) -> None:
@@ -211,9 +234,14 @@ class Session:
             if tensor is not None:
                 self.evidence.remember(number, tensor)
         self._judge(Step(0, captured=self._level, time=time.time()), head, summary, frame)
+        self._initial_frame = frame
+        self._first_pause()
+        self._initial_frame = None
+        self._step_began = time.perf_counter()
 
     def at_node(self, place: Place) -> None:
-        """Where training pauses between nodes."""
+        if self.controller is not None:
+            self.controller.at_node(place)
 
     def before_update(self, adapter: Adapter) -> None:
         """Gradients are complete."""
@@ -249,6 +277,12 @@ class Session:
             self.step += 1
         if said and self.writer is not None:
             self.writer.event("level", text=said, interval=self.plan.interval)
+        waited = time.perf_counter()
+        if self.controller is not None and not self.ended:
+            self.controller.step_boundary(step, () if update.overflow else self.hits)
+        waited = time.perf_counter() - waited
+        if self.ended:
+            return
         self.frame.begin(self.step)
         self.evidence.begin_step()
         self._refresh_wants()
@@ -256,8 +290,8 @@ class Session:
         if wanted != self._level:
             for each in self.adapters:
                 self._set_level(each, wanted)
-        # What this call cost belongs to the next step's account.
-        self._step_began = began
+        # What this call cost belongs to the next step's account; what a person waited does not.
+        self._step_began = began + waited
 
     def exception(self, adapter: Adapter, error: BaseException, where: str) -> None:
         if isinstance(error, StopIteration | GeneratorExit):
@@ -297,7 +331,7 @@ class Session:
         adapter.set_level(level)
         self._level = level
 
-    def _array(self, tensor: Any) -> np.ndarray:
+    def _array(self, tensor: Any) -> Array:
         return adapter_for(tensor).array(tensor)
 
     def _tensor_added(self, number: int) -> None:
@@ -312,14 +346,9 @@ class Session:
             self.wants.clear()
             self.wants.update(self.evidence.wants())
 
-    def _judge(self, step: Step, head: np.ndarray, summary: np.ndarray, frame: Frame) -> None:
+    def _judge(self, step: Step, head: Array, summary: Array, frame: Frame) -> None:
         """Watchpoints, verdict and record of a finished step."""
-
-        def evidence(row: int) -> Any:
-            shape = self.catalog.graph.shapes[int(head["shape"][row])]
-            stats = TensorStats.of(summary[row], dtype=DTYPE_NAMES[int(head["dtype"][row])], shape=shape)
-            return self.evidence.of(row, stats, step.number)
-
+        evidence = self._evidence_for(head, summary, step.number)
         self.hits = hits = self.evaluator.evaluate(step.number, self.rank, head, summary, evidence)
         verdict = None
         if self.first_verdict is None and any(hit.stats is not None and not hit.stats.finite for hit in hits):
@@ -344,6 +373,30 @@ class Session:
         for listener in self.on_step:
             listener(step, head, summary)
         self._act(hits, frame)
+
+    def _evidence_for(self, head: Array, summary: Array, step: int) -> Callable[[int], RowEvidence]:
+        def evidence(row: int) -> RowEvidence:
+            shape = self.catalog.graph.shapes[int(head["shape"][row])]
+            stats = TensorStats.of(summary[row], dtype=DTYPE_NAMES[int(head["dtype"][row])], shape=shape)
+            return self.evidence.of(row, stats, step)
+
+        return evidence
+
+    def _present(self) -> Frame:
+        """The rows there are to look at: of the step under way, or the initial weights before the first."""
+        return self._initial_frame if self._initial_frame is not None else self.frame
+
+    def _connect(self, world_size: int, command: tuple[str, ...]) -> None:
+        self.controller = Controller(self.settings, self, world_size=world_size)
+        self.controller.on_wants_nodes = self._want_nodes
+        self.controller.attach_link(command=command)
+
+    def _want_nodes(self, wanted: bool) -> None:
+        self.stepping = wanted
+
+    def _first_pause(self) -> None:
+        if self.controller is not None and self.step == 1:
+            self.controller.initial_pause()
 
     def _act(self, hits: list[Hit], frame: Frame) -> None:
         """Dump what hits ask for, then stop if one says so."""
@@ -375,7 +428,7 @@ class Session:
             self.writer.event("skipped", step=step.number, loss=step.loss, loss_scale=step.loss_scale)
             self.writer.flush()
 
-    def _gradient_norm(self, head: np.ndarray, summary: np.ndarray) -> float | None:
+    def _gradient_norm(self, head: Array, summary: Array) -> float | None:
         if self._level not in ("module", "op"):
             return None
         roles = self.catalog.graph.tensors
@@ -408,48 +461,3 @@ class Session:
                 "exception", type=type(error).__name__, text=str(error)[:4000], node=where, step=self.step
             )
             self.writer.flush()
-
-
-def attach(model: object, optimizer: object | None = None, **settings: Any) -> Session:
-    """Watch the training of this model from inside a script or a notebook; the loop stays as it is.
-
-    >>> session = misstep.attach(model, optimizer)
-    >>> with misstep.attach(model, optimizer, level="op", steps="100:110") as session: ...
-    """
-    adapter = adapter_for(model)
-    session = session_for_process(Settings.load(**settings) if settings else None)
-    session.use(adapter)
-    adapter.adopt(model, optimizer)
-    return session
-
-
-def session_for_process(settings: Settings | None = None) -> Session:
-    """The one session of this process, made when first asked for, ended with the process."""
-    if _session and not _session[0].ended:
-        return _session[0]
-    _session[:] = [Session(settings)]
-    if not _at_exit:
-        _at_exit.append(sys.excepthook)
-        sys.excepthook = _uncaught
-        atexit.register(_process_ends)
-    return _session[0]
-
-
-_session: list[Session] = []
-_at_exit: list[Any] = []
-_uncaught_error: list[BaseException] = []
-
-
-def _uncaught(kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:
-    _uncaught_error.append(error)
-    _at_exit[0](kind, error, where)
-
-
-def _process_ends() -> None:
-    for session in _session:
-        try:
-            if _uncaught_error:
-                session.failed(_uncaught_error[0])
-            session.end("failed" if _uncaught_error else "finished", 1 if _uncaught_error else 0)
-        except Exception as error:  # the program is over; say it and let it go
-            print(f"misstep: could not write the end of the run: {error}", file=sys.stderr)

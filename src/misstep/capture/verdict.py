@@ -20,7 +20,7 @@ from misstep.adapters.frame import Catalog, Frame
 from misstep.core.address import Role
 from misstep.core.finding import Precision, TensorFact, Verdict
 from misstep.core.graph import Node, Phase, scope_of
-from misstep.core.stats import DTYPE_NAMES, INPUTS_BAD, INPUTS_SEEN, TensorStats
+from misstep.core.stats import DTYPE_NAMES, INPUTS_BAD, INPUTS_SEEN, Array, TensorStats
 
 SINKS: tuple[Role, ...] = ("loss", "grad", "param")
 """What training lives by: when these are finite, an Inf elsewhere did no harm."""
@@ -32,15 +32,13 @@ FILLS = frozenset(
 """Operators that put a constant into a tensor."""
 
 
-def find_verdict(
-    catalog: Catalog, frame: Frame, head: np.ndarray, summary: np.ndarray, *, rank: int = 0
-) -> Verdict | None:
+def find_verdict(catalog: Catalog, frame: Frame, head: Array, summary: Array, *, rank: int = 0) -> Verdict | None:
     """The verdict on a finished frame; None when nothing that matters is bad."""
     return _Search(catalog, frame, head, summary, rank).run()
 
 
 class _Search:
-    def __init__(self, catalog: Catalog, frame: Frame, head: np.ndarray, summary: np.ndarray, rank: int) -> None:
+    def __init__(self, catalog: Catalog, frame: Frame, head: Array, summary: Array, rank: int) -> None:
         self.catalog, self.frame, self.head, self.summary, self.rank = catalog, frame, head, summary, rank
         self.nan = summary["nan"] > 0
         self.guilty = self.nan | (summary["pos_inf"] > 0)
@@ -117,7 +115,7 @@ class _Search:
         return self.make(first, node.phase, node, inputs=inputs, outputs=(first,), precision="module")
 
     def by_gradient(self, first: int, bad: list[int]) -> Verdict:
-        """A gradient went bad: the innermost module that made it of finite ones, else the code that called its maker."""
+        """The innermost module that made a bad gradient of finite ones, else the code that called its maker."""
         same = self.frame.source_of(first) if self.frame.source_of(first) >= 0 else first
         group = [row for row in bad if row == same or self.frame.source_of(row) == same]
         makers = [row for row in group if self.role(row) == "grad_input" and self.is_origin(row)]

@@ -23,7 +23,6 @@ from time import perf_counter_ns
 from types import FrameType
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
@@ -37,6 +36,7 @@ from misstep.adapters.pytorch.names import Names
 from misstep.adapters.pytorch.operators import OperatorWatch
 from misstep.core.address import Role
 from misstep.core.graph import scope_of
+from misstep.core.stats import Array
 
 
 class PyTorchAdapter:
@@ -175,7 +175,7 @@ class PyTorchAdapter:
     def gradient(self, parameter: Any) -> Any | None:
         return parameter.grad
 
-    def array(self, tensor: Any) -> np.ndarray:
+    def array(self, tensor: Any) -> Array:
         return tensors.array(tensor)
 
     def dtype_name(self, tensor: Any) -> str:
@@ -225,7 +225,7 @@ class PyTorchAdapter:
     def _patch_backward(self) -> None:
         original = torch.autograd.backward
 
-        def backward(tensors: Any, *args: Any, **kwargs: Any) -> None:
+        def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
             if self.inert or self.in_backward or self.thread not in (0, get_ident()):
                 return original(tensors, *args, **kwargs)
             self._backward_begins(tensors)
@@ -291,11 +291,11 @@ class PyTorchAdapter:
                 self._skipped(optimizer)
             return result
 
-        GradScaler._maybe_opt_step = _maybe_opt_step  # type: ignore[method-assign]
+        GradScaler._maybe_opt_step = _maybe_opt_step
 
         def undo() -> None:
             if GradScaler._maybe_opt_step is _maybe_opt_step:
-                GradScaler._maybe_opt_step = original  # type: ignore[method-assign]
+                GradScaler._maybe_opt_step = original
 
         self._undo.append(undo)
 
@@ -358,7 +358,7 @@ class PyTorchAdapter:
     def _gradients_ready(self, optimizer: torch.optim.Optimizer) -> None:
         start = perf_counter_ns()
         weights = [weight for weight in _parameters_of(optimizer) if weight.grad is not None]
-        gradients: list[torch.Tensor] = [weight.grad for weight in weights]  # type: ignore[misc]
+        gradients: list[torch.Tensor] = [weight.grad for weight in weights]
         if self.level in ("module", "op"):
             self._rows("grad", weights, gradients)
         elif self.level == "guard":

@@ -67,11 +67,11 @@ class ModuleSeam:
             return seam.call(original, module, args, kwargs)
 
         __call__.__misstep__ = True  # type: ignore[attr-defined]
-        nn.Module.__call__ = __call__  # type: ignore[method-assign]
+        nn.Module.__call__ = __call__
 
     def remove(self) -> None:
         if getattr(nn.Module.__call__, "__misstep__", False):
-            nn.Module.__call__ = self._original  # type: ignore[method-assign]
+            nn.Module.__call__ = self._original
 
     def begin_step(self) -> None:
         self._calls.clear()
@@ -194,7 +194,7 @@ class ModuleSeam:
             if gradient is not None:
                 self._gradient(gradient, names)
 
-        graph_node.register_prehook(gradient_arrives)  # type: ignore[union-attr]
+        graph_node.register_prehook(gradient_arrives)
 
     def _gradient(self, gradient: torch.Tensor, names: list[tuple[int, int]]) -> None:
         start = perf_counter_ns()

@@ -160,7 +160,7 @@ class Names:
 
 
 def _larger(module: nn.Module, frame: FrameType | None) -> nn.Module:
-    """The largest network the caller holds that contains this module, so that parts called one by one keep their paths."""
+    """The largest network the caller holds that contains this module: parts called one by one keep their paths."""
     best, size = module, 0
     if frame is None or next(module.parameters(), None) is None:
         return module

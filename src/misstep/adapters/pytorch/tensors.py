@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import ml_dtypes
-import numpy as np
 import torch
 
 from misstep import kernels
 from misstep.adapters.frame import Catalog, Frame
-from misstep.core.stats import DTYPE_CODES, SUMMARY
+from misstep.core.stats import DTYPE_CODES, SUMMARY, Array
 
 CODES: dict[torch.dtype, int] = {
     getattr(torch, name): code for name, code in DTYPE_CODES.items() if hasattr(torch, name)
@@ -54,7 +53,7 @@ def leaves(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
             yield from leaves(getattr(value, field.name, None), depth + 1)
 
 
-def array(tensor: torch.Tensor) -> np.ndarray:
+def array(tensor: torch.Tensor) -> Array:
     """The tensor's memory as numpy, without a copy when it lies on the CPU."""
     plain = plain_tensor(tensor)
     if plain is None:
@@ -66,9 +65,11 @@ def array(tensor: torch.Tensor) -> np.ndarray:
         plain = plain.resolve_conj().resolve_neg()
     if plain.dtype in _NUMPY_LACKS:
         carrier, wanted = _NUMPY_LACKS[plain.dtype]
-        return plain.view(carrier).numpy().view(wanted)
-    result: np.ndarray = plain.numpy()
-    return result
+        plain = plain.view(carrier)
+        strange: Array = plain.numpy().view(wanted)
+        return strange
+    values: Array = plain.numpy()
+    return values
 
 
 def plain_tensor(tensor: torch.Tensor) -> torch.Tensor | None:
@@ -103,7 +104,7 @@ class Seer:
         """Tensors met that hold no memory we can read."""
         self.row_of_memory: Callable[[torch.Tensor], int] = lambda tensor: -1
         """The row in which an operator already summarised this memory, or -1."""
-        self._memo: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}
+        self._memo: dict[int, tuple[Callable[[], Any], int, int]] = {}
         self._queue: list[tuple[int, torch.Tensor]] = []
 
     def begin(self) -> None:
@@ -139,7 +140,8 @@ class Seer:
         known = self._memo.get(id(tensor))
         if known is None or known[0]() is not tensor:
             return -1
-        return known[2] if tensor.is_inference() or known[1] == tensor._version else -1
+        version = 0 if tensor.is_inference() else tensor._version
+        return known[2] if known[1] == version else -1
 
     def fresh(
         self,
@@ -219,7 +221,7 @@ class Seer:
 
 
 def nonfinite(tensors: list[torch.Tensor]) -> list[int]:
-    """Positions of the tensors that hold NaN or Inf: one native call for those on the CPU, one transfer for the rest."""
+    """Positions of those that hold NaN or Inf: one native call for the CPU, one transfer for the rest."""
     bad: list[int] = []
     places: list[int] = []
     addresses: list[int] = []
