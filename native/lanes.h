@@ -12,6 +12,7 @@ typedef uint64_t VQ __attribute__((vector_size(MISSTEP_WIDTH)));
 
 #define INLINE static inline __attribute__((always_inline))
 #define INLINE_MEMBER inline __attribute__((always_inline))
+#define INLINE_LAMBDA __attribute__((always_inline))
 
 constexpr int WF = MISSTEP_WIDTH / 4;  // floats in a register
 constexpr int WD = MISSTEP_WIDTH / 8;  // doubles in a register

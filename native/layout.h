@@ -103,11 +103,11 @@ inline void finish(const Tally &t, int64_t count, int64_t repeats, Summary &out)
     double n = (double)t.finite;
     out.min = t.min + 0.0;  // minus zero becomes zero: which of the two comes first is chance
     out.max = t.max + 0.0;
-    out.mean = t.mean / t.scale;
+    out.mean = t.min == t.max ? out.min : t.mean / t.scale;  // all equal: exactly so
     out.abs_mean = t.abs_sum / n / t.scale;
     // The norm of very many very large doubles may itself not fit: the largest double then, never infinity.
     out.l2 = std::min(std::sqrt(t.square_sum) * std::sqrt((double)repeats) / t.scale, LARGEST);
-    out.std = std::min(std::sqrt(t.m2 / n) / t.scale, LARGEST);
+    out.std = t.min == t.max ? 0.0 : std::min(std::sqrt(t.m2 / n) / t.scale, LARGEST);
 }
 
 // `walk(tally)` feeds every element once; it is called again when the magnitudes ask for another scale.

@@ -43,6 +43,7 @@ struct Tally {
     double mean = 0, m2 = 0, abs_sum = 0, square_sum = 0;
     double scale = 1;
     bool shifting = false;  // the mean dwarfs the spread: subtract the mean before squaring
+    bool calm = false;      // the last block held no zero and no new extreme
     bool too_large = false; // with this scale the squares would overflow: start again with a smaller one
 };
 

@@ -2,11 +2,11 @@
 // squares then tells whether that was true. A NaN, an infinity, an overflow or an underflow shows there, and only
 // such a block is done again, carefully, while it is still in the first-level cache:
 //
-//     run<plain>  ──tame──▶ merge          run<shifted>  ──tame──▶ merge
+//     run<LEAN or FULL>  ──tame──▶ merge   run<SHIFTED>  ──tame──▶ merge
 //         │ mean dwarfs the spread ───────────▲   │
 //         └─ not finite, too large, too small ────┴──▶ careful: two passes in double
 //
-// Single-precision lanes add at most 32 values before they are moved into doubles, which keeps a sum within about
+// Single-precision lanes add at most 32 sums of four before they are moved into doubles, which keeps a sum within about
 // 1e-6 of the exact one even when every rounding goes the same way.
 
 constexpr int64_t BLOCK = 4096;
@@ -30,10 +30,9 @@ template <> struct Sums<VF> {
     typedef float Half __attribute__((vector_size(MISSTEP_WIDTH / 2)));
     static constexpr int64_t CHAIN = 32;
     VD low = {}, high = {};
-    INLINE_MEMBER void flush(VF a, VF b) {
-        VF both = a + b;
+    INLINE_MEMBER void flush(VF lanes) {
         Half halves[2];
-        __builtin_memcpy(halves, &both, sizeof both);
+        __builtin_memcpy(halves, &lanes, sizeof lanes);
         low += __builtin_convertvector(halves[0], VD);
         high += __builtin_convertvector(halves[1], VD);
     }
@@ -42,55 +41,73 @@ template <> struct Sums<VF> {
 template <> struct Sums<VD> {
     static constexpr int64_t CHAIN = BLOCK;
     VD all = {};
-    INLINE_MEMBER void flush(VD a, VD b) { all += a + b; }
+    INLINE_MEMBER void flush(VD lanes) { all += lanes; }
     double value() const { return total(all); }
 };
 
-template <class S, bool SHIFTED> static Partial run(const typename S::item *p, int64_t n, typename S::real shift) {
+// LEAN leaves out what a calm tensor does not need: it watches the smallest and largest |x| instead of counting zeros and
+// tracking both extremes. Nothing new can be in a block without a zero and inside the extremes already known.
+enum Mode { LEAN, FULL, SHIFTED };
+
+template <class S, Mode MODE> static Partial run(const typename S::item *p, int64_t n, typename S::real shift) {
     using V = typename S::vec;
     using R = typename S::real;
     using Bits = decltype(V{} == V{});
     constexpr int64_t W = sizeof(V) / sizeof(R);
     const V middle = splat(shift);
-    V first, second;
-    S::pair(p, first, second);
-    V min0 = first, min1 = second, max0 = first, max1 = second;
-    Bits zero0 = {}, zero1 = {};
+    V low, high, unused;
+    S::pair(p, low, unused);
+    if (MODE == LEAN) low = absolute(low);
+    high = low;
+    Bits zeros = {};
     Signs signs;
     Sums<V> sums, abs_sums, squares;
     for (int64_t i = 0; i < n;) {
-        int64_t stop = i + Sums<V>::CHAIN * 2 * W;
+        int64_t stop = i + Sums<V>::CHAIN * 4 * W;
         if (stop > n) stop = n;
-        V sum0 = {}, sum1 = {}, abs0 = {}, abs1 = {}, square0 = {}, square1 = {};
-        for (; i < stop; i += 2 * W) {
+        V sum = {}, abs_sum = {}, square0 = {}, square1 = {}, square2 = {}, square3 = {};
+        auto take = [&](int64_t at, V &pair_sum, V &pair_abs, V &square_a, V &square_b) INLINE_LAMBDA {
             V a, b;
-            S::pair(p + i, a, b);
-            V size_a = absolute(a), size_b = absolute(b);
-            min0 = lesser(a, min0);
-            min1 = lesser(b, min1);
-            max0 = greater(a, max0);
-            max1 = greater(b, max1);
-            zero0 += (Bits)size_a == 0;  // each hit adds -1; integers see a zero even when denormals are flushed
-            zero1 += (Bits)size_b == 0;
-            abs0 += size_a;
-            abs1 += size_b;
+            S::pair(p + at, a, b);
             signs.add(a, b);
-            if (SHIFTED) {
+            V size_a = absolute(a), size_b = absolute(b);
+            if (MODE == LEAN) {
+                low = lesser(size_b, lesser(size_a, low));
+                high = greater(size_b, greater(size_a, high));
+            } else {
+                low = lesser(b, lesser(a, low));
+                high = greater(b, greater(a, high));
+                zeros += ((Bits)size_a == 0) + ((Bits)size_b == 0);  // each hit adds -1
+            }
+            pair_abs = size_a + size_b;
+            if (MODE == SHIFTED) {
                 a -= middle;
                 b -= middle;
             }
-            sum0 += a;
-            sum1 += b;
-            square0 += a * a;
-            square1 += b * b;
+            pair_sum = a + b;
+            square_a += a * a;
+            square_b += b * b;
+        };
+        V sum0, sum1, abs0, abs1;
+        for (; i + 4 * W <= stop; i += 4 * W) {
+            take(i, sum0, abs0, square0, square1);
+            // Four independent chains hide the latency of a multiply-add; the fuller loops have no registers to spare.
+            if (MODE == LEAN) take(i + 2 * W, sum1, abs1, square2, square3);
+            else take(i + 2 * W, sum1, abs1, square0, square1);
+            sum += sum0 + sum1;
+            abs_sum += abs0 + abs1;
         }
-        sums.flush(sum0, sum1);
-        abs_sums.flush(abs0, abs1);
-        squares.flush(square0, square1);
+        if (i < stop) {
+            take(i, sum0, abs0, square0, square1);
+            sum += sum0;
+            abs_sum += abs0;
+            i += 2 * W;
+        }
+        sums.flush(sum);
+        abs_sums.flush(abs_sum);
+        squares.flush((square0 + square1) + (square2 + square3));
     }
-    V low = lesser(min0, min1), high = greater(max0, max1);
     Partial out = {sums.value(), abs_sums.value(), squares.value(), low[0], high[0], 0, signs.count()};
-    Bits zeros = zero0 + zero1;
     for (int64_t i = 0; i < W; i++) {
         out.zeros -= zeros[i];
         if (low[i] < out.min) out.min = low[i];
@@ -200,21 +217,27 @@ template <class S> static void block(Tally &t, const typename S::item *p, int64_
     if (t.scale != 1) return careful_from<S>(t, p, n);
     double count = (double)n, spread = 0, mean = 0, squares = 0, shift = 0;
     Partial part;
-    bool shifted = t.shifting, good = false;
-    if (!shifted) {
-        part = run<S, false>(p, n, 0);
+    bool shifted = t.shifting, good = true, lean = false;
+    if (shifted) {
+        mean = t.mean;
+    } else {
+        const double inside = -t.min < t.max ? -t.min : t.max;
+        if (t.calm) {
+            part = run<S, LEAN>(p, n, 0);
+            lean = part.min > 0 && part.max <= inside;
+        }
+        if (!lean) part = run<S, FULL>(p, n, 0);
+        t.calm = lean || (part.zeros == 0 && -part.min <= inside && part.max <= inside);
         mean = part.sum / count;
         squares = part.square_sum;
         spread = squares - part.sum * mean;
         good = squares > LOW ? squares < HIGH : squares == 0 && part.max == 0 && part.min == 0;  // NaN is none of these
         shifted = good && spread < SHARE * squares;
-    } else {
-        mean = t.mean;
-        good = true;
     }
     for (int attempt = 0; good && shifted && attempt < 2; attempt++) {
         shift = (R)mean;
-        part = run<S, true>(p, n, (R)shift);
+        part = run<S, SHIFTED>(p, n, (R)shift);
+        lean = false;
         double offset = part.sum / count;
         mean = shift + offset;
         spread = part.square_sum - part.sum * offset;
@@ -230,8 +253,8 @@ template <class S> static void block(Tally &t, const typename S::item *p, int64_
     if (part.zeros && part.signs) part.signs -= negative_zeros<S>(p, n);
     t.zeros += part.zeros;
     t.negatives += part.signs;
-    if (part.min < t.min) t.min = part.min;
-    if (part.max > t.max) t.max = part.max;
+    if (!lean && part.min < t.min) t.min = part.min;
+    if (!lean && part.max > t.max) t.max = part.max;
     merge(t, count, mean, spread > 0 ? spread : 0, part.abs_sum, squares);
 }
 

@@ -116,10 +116,10 @@ def _summary(items: NDArray[Any], dtype: int, *, repeats: int = 1) -> tuple[floa
         *whole,
         tally.low + 0.0,
         tally.high + 0.0,
-        tally.mean / scale,
+        tally.low + 0.0 if tally.low == tally.high else tally.mean / scale,  # all equal: exactly so
         tally.sizes / tally.finite / scale,
         min(math.sqrt(tally.squares) * math.sqrt(repeats) / scale, LARGEST),
-        min(math.sqrt(tally.spread / tally.finite) / scale, LARGEST),
+        0.0 if tally.low == tally.high else min(math.sqrt(tally.spread / tally.finite) / scale, LARGEST),
     )
 
 

@@ -109,8 +109,9 @@ def values_of(items: NDArray[Any], dtype: int) -> NDArray[Any]:
         widened: NDArray[np.float32] = (items.astype(np.uint32) << 16).view(np.float32)
         return widened.astype(np.float64)
     if dtype == BOOL:
-        return (items != 0).astype(np.float64)
-    return items.astype(np.complex128 if dtype in COMPLEX else np.float64)
+        items = items != 0
+    wide: NDArray[Any] = items.astype(np.complex128 if dtype in COMPLEX else np.float64)
+    return wide
 
 
 def magnitude(values: NDArray[Any]) -> NDArray[np.float64]:
