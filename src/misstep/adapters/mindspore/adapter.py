@@ -57,7 +57,8 @@ class MindSporeAdapter:
         self._result: Any = None
         self._losses: list[float | None] = []
         self._gradients: dict[int, Any] = {}
-        self._hooked: set[int] = set()
+        self._hooked: dict[int, Any] = {}
+        """By row: the handle of the hook that hears its gradient."""
         self._initial: dict[int, weakref.ref[ms.Parameter]] = {}
 
     # ---- life ----
@@ -159,7 +160,11 @@ class MindSporeAdapter:
             self._result = None
         with self._recording(outermost):
             if isinstance(cell, WRAPPERS):
-                result = call(cell, *args, **kwargs)
+                self._forwards += 1
+                try:
+                    result = call(cell, *args, **kwargs)
+                finally:
+                    self._forwards -= 1
             else:
                 result = self._cell(call, cell, args, kwargs, sys._getframe(2))
         if outermost:
@@ -200,7 +205,6 @@ class MindSporeAdapter:
         row = self.flow.row_of(tensor)
         if row is None or row in self._hooked or not self.flow.has_maker(row):
             return
-        self._hooked.add(row)
         step, attached = self.listener.step, self._attached
 
         def arrived(gradient: Any) -> Any:
@@ -210,7 +214,15 @@ class MindSporeAdapter:
                         self.flow.gradient_of(row, one)
             return gradient
 
-        tensor.register_hook(arrived)
+        self._hooked[row] = tensor.register_hook(arrived)
+
+    def _unhook(self, inputs: Sequence[Any]) -> None:
+        """A hook on what goes into compiled code would be compiled with it, and the compiler knows little Python."""
+        for tensor in inputs:
+            row = self.flow.row_of(tensor)
+            handle = self._hooked.pop(row, None) if row is not None else None
+            if handle is not None:
+                handle.remove()
 
     # ---- forward and backward ----
 
@@ -323,6 +335,8 @@ class MindSporeAdapter:
     def compiled_called(self, call: Callable[..., Any], executor: Any, args: Any, kwargs: Any) -> Any:
         """A function compiled by `jit`: a training step, a graph-mode gradient, or one place among cells."""
         run = lambda: call(executor, *args, **kwargs)  # noqa: E731
+        with self.guarded("before a compiled function"):
+            self._unhook(tensors.leaves((args, kwargs)))
         if executor.obj is not None and self.flow.stack[1:]:
             return self._undisturbed(run)  # the construct of a cell: the cell is the place
         optimizers: list[nn.Cell] = []

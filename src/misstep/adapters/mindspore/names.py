@@ -97,7 +97,7 @@ class Names:
         known = self._parameters.get(id(parameter))
         if known is not None and known[0]() is parameter:
             return known[1]
-        name = parameter.name
+        name = str(parameter.name)
         if name in self._taken and prefix:
             name = f"{prefix}.{name}"
         while name in self._taken:

@@ -1,4 +1,4 @@
-"""From a MindSpore tensor to its memory: on the CPU `data_ptr()` is the host address; asking for it awaits the value."""
+"""From a MindSpore tensor to its memory: on the CPU `data_ptr()` is the host address, and waits for the value."""
 
 from __future__ import annotations
 

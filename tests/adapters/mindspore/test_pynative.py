@@ -1,0 +1,180 @@
+"""MindSpore in PyNative mode, in all the ways people train with it."""
+
+from __future__ import annotations
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import nn
+from mindspore.experimental import optim
+
+from misstep.adapters.base import Level
+from tests.adapters.mindspore.trainings import INPUTS, STYLES, Fault, Style, train, watch
+
+PLACES = ["fc1:output", "bad:output", "act:output", "fc2:output", "Net:output", "MSELoss:output"]
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_a_network_has_the_same_names_in_every_kind_of_loop(style: Style) -> None:
+    recording, result = watch(style)
+    assert recording.events == ["going_live", *["before_update", "after_update", "step_done"] * 3]
+    for step in (1, 2, 3):
+        assert recording.addresses(step, "output") == PLACES
+        assert recording.addresses(step, "grad") == [f"{name}:grad" for name in result.weights]
+        assert recording.addresses(step, "param") == [f"{name}:param" for name in result.weights]
+        assert recording.addresses(step, "loss") == ["loss:loss"]
+    assert [update.loss for update in recording.updates] == result.losses
+    assert [update.learning_rate for update in recording.updates] == [pytest.approx(0.1)] * 3
+    assert {update.optimizer for update in recording.updates} == {"Momentum"}
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("level", ["guard", "module", "op"])
+def test_training_is_bit_identical(style: Style, level: Level) -> None:
+    assert watch(style, level=level)[1] == train(style)
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize(
+    ("fault", "phase", "node"),
+    [
+        ("log", "forward", "bad"),
+        ("sqrt", "backward", "bad"),
+        ("exp", "forward", "bad"),
+        ("log_relu", "forward", "bad"),
+        ("optimizer", "optimizer", "fc1.weight"),
+    ],
+)
+def test_a_fault_is_named_by_its_cell(style: Style, fault: Fault, phase: str, node: str) -> None:
+    recording, _ = watch(style, fault)
+    verdict = recording.verdict()
+    assert (verdict.step, verdict.phase, verdict.node, verdict.precision) == (2, phase, node, "module")
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize(
+    ("fault", "phase", "node"),
+    [("log", "forward", "bad/Log"), ("sqrt", "backward", "bad/SqrtGrad"), ("exp", "forward", "bad/Exp")],
+)
+def test_a_fault_is_named_by_its_operator_and_line(style: Style, fault: Fault, phase: str, node: str) -> None:
+    recording, _ = watch(style, fault, level="op")
+    verdict = recording.verdict()
+    assert (verdict.step, verdict.phase, verdict.node, verdict.precision) == (2, phase, node, "operator")
+    assert verdict.source is not None
+    assert verdict.source.file.endswith("trainings.py")
+    assert verdict.source.code.endswith("# planted")
+    assert fault in verdict.source.code
+
+
+def test_a_nan_that_an_activation_hides_never_reaches_the_loss_and_is_found_all_the_same() -> None:
+    recording, result = watch("functional", "log_relu")
+    assert all(np.isfinite(result.losses))
+    assert recording.verdict().node == "bad"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda parameters: nn.SGD(parameters, 0.05),
+        lambda parameters: nn.Adam(parameters, 0.05),
+        lambda parameters: nn.AdamWeightDecay(parameters, 0.05),
+        lambda parameters: nn.RMSProp(parameters, 0.05),
+        lambda parameters: optim.SGD(parameters, 0.05),
+        lambda parameters: optim.Adam(parameters, 0.05),
+        lambda parameters: ms.mint.optim.SGD(parameters, 0.05),
+        lambda parameters: ms.mint.optim.Adam(parameters, 0.05),
+    ],
+    ids=["SGD", "Adam", "AdamWeightDecay", "RMSProp", "optim.SGD", "optim.Adam", "mint.SGD", "mint.Adam"],
+)
+def test_every_optimizer_marks_a_step(make: object) -> None:
+    recording, result = watch("functional", optimizer_of=make)
+    assert recording.events.count("step_done") == 3
+    assert [update.learning_rate for update in recording.updates] == [pytest.approx(0.05)] * 3
+    assert recording.addresses(3, "param") == [f"{name}:param" for name in result.weights]
+    assert result == train("functional", optimizer_of=make)  # type: ignore[arg-type]
+
+
+def test_a_rate_from_a_list_is_read_by_step() -> None:
+    rates = [0.1, 0.05, 0.025]
+    recording, _ = watch("functional", optimizer_of=lambda parameters: nn.SGD(parameters, learning_rate=rates))
+    assert [update.learning_rate for update in recording.updates] == pytest.approx(rates)
+
+
+def test_an_optimizer_that_changes_nothing_on_this_platform_shows_unchanged_weights() -> None:
+    """mint optimizers write in place, and in-place operators are silent on the CPU."""
+    recording, _ = watch("functional", optimizer_of=lambda parameters: ms.mint.optim.SGD(parameters, 0.05))
+    assert recording.stats("fc1.weight:param@0") == recording.stats("fc1.weight:param@3")
+    assert recording.stats("fc1.weight:grad@1").abs_mean > 0
+
+
+def test_two_networks_keep_their_names_apart() -> None:
+    from misstep.adapters.base import adapter_named
+    from tests.contract.recording import Recording
+
+    class Maker(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Dense(3, 3)
+
+        def construct(self, x: ms.Tensor) -> ms.Tensor:
+            return self.fc(x)
+
+    class Judge(Maker):
+        pass
+
+    maker, judge, recording, adapter = Maker(), Judge(), Recording(), adapter_named("mindspore")
+    first, second = nn.SGD(maker.trainable_params(), 0.1), nn.SGD(judge.trainable_params(), 0.1)
+    adapter.attach(recording)
+    try:
+        adapter.set_level("module")
+        for optimizer in (first, second):
+            _, gradients = ms.value_and_grad(lambda x: judge(maker(x)).sum(), None, optimizer.parameters)(
+                ms.Tensor(INPUTS)
+            )
+            optimizer(gradients)
+    finally:
+        adapter.detach()
+    assert recording.addresses(1, "output") == ["fc:output", "Maker:output", "Judge.fc:output", "Judge:output"]
+    assert recording.addresses(1, "param") == ["fc.weight:param", "fc.bias:param"]
+    assert recording.addresses(2, "param") == ["Judge.fc.weight:param", "Judge.fc.bias:param"]
+
+
+def test_a_compiled_function_among_cells_is_one_place() -> None:
+    class Half(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Dense(3, 2)
+
+        def construct(self, x: ms.Tensor) -> ms.Tensor:
+            return squash(self.fc(x))
+
+    @ms.jit
+    def squash(x: ms.Tensor) -> ms.Tensor:
+        return ms.ops.tanh(x) * 2
+
+    recording, result = watch("functional", model_of=lambda fault: Half())
+    assert recording.addresses(1, "output") == ["fc:output", "Half.squash:output", "Half:output", "MSELoss:output"]
+    assert recording.node("Half.squash").type == "jit"
+    assert not recording.row("Half.squash:output@1").alias
+    assert result == train("functional", model_of=lambda fault: Half())
+
+
+def test_a_forked_child_is_silent() -> None:
+    import os
+
+    from misstep.adapters.base import adapter_named
+    from tests.contract.recording import Recording
+
+    recording, adapter = Recording(), adapter_named("mindspore")
+    adapter.attach(recording)
+    try:
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.write(writer, b"1" if adapter.busy else b"0")  # type: ignore[attr-defined]
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert os.read(reader, 1) == b"1"
+        assert not adapter.busy  # type: ignore[attr-defined]
+    finally:
+        adapter.detach()
