@@ -1,0 +1,148 @@
+"""The hub as a web application: the guard in front, the API, the live socket, and the page.
+
+The page is a build (`make web`) inside the package. It works below any path: assets are relative and the server
+writes a <base> into the page. Without a build a plain page says how to make one, and the API works all the same.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import mimetypes
+import re
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket
+
+from misstep.core import messages as m
+from misstep.hub import sockets
+from misstep.hub.hub import Hub
+from misstep.hub.security import COOKIE, HEADER, Guard, same
+from misstep.hub.views import routes
+
+STATIC = Path(__file__).resolve().parent / "static"
+_PREFIX = re.compile(r"(/[\w.~-]+)*/?")
+_POLICY = (
+    "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; worker-src 'self' blob:;"
+    " connect-src 'self' ws: wss:; frame-ancestors 'self'; base-uri 'self'; form-action 'none'"
+)
+_NO_BUILD = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>misstep</title></head><body>
+<h1>misstep</h1><p>The page was not built. In the source tree:</p><pre>make web</pre>
+<p>The hub itself works: <code>misstep debug last</code>, <code>/api/v1/runs</code>.</p></body></html>"""
+
+
+def make_app(hub: Hub, guard: Guard, *, prefix: str = "", static: Path = STATIC) -> Any:
+    """The ASGI application of a hub."""
+    page = _Page(static, prefix)
+
+    async def live(socket: WebSocket) -> None:
+        await sockets.talk(hub, socket)
+
+    async def session(request: Request) -> Response:
+        """The page brings the token from the URL's fragment; from now on it is a cookie."""
+        given = request.headers.get(HEADER, "")
+        if not same(given, hub.token):
+            return Response("the token is wrong", 401)
+        port = str(request.url.port or 80)
+        response = Response(status_code=204)
+        response.set_cookie(f"{COOKIE}_{port}", hub.token, httponly=True, samesite="strict", path=prefix or "/")
+        return response
+
+    app = Starlette(
+        routes=[
+            Route("/api/v1/session", session, methods=["POST"]),
+            WebSocketRoute("/api/v1/live", live),
+            *routes(hub),
+            Route("/{path:path}", page.serve, methods=["GET"]),
+        ]
+    )
+    return Guarded(app, guard)
+
+
+class Guarded:
+    """Lets nothing through that the guard refuses; the page itself holds no secret and needs no token."""
+
+    def __init__(self, app: Any, guard: Guard) -> None:
+        self._app, self._guard = app, guard
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        is_socket = scope["type"] == "websocket"
+        writes = is_socket or scope.get("method") not in ("GET", "HEAD")
+        refusal = self._guard.refusal(headers, writes=writes)
+        if refusal is not None and refusal[0] == 401 and not is_socket and not scope["path"].startswith("/api/"):
+            refusal = None
+        if refusal is None and is_socket and m.SUBPROTOCOL not in scope.get("subprotocols", ()):
+            refusal = (400, f"the subprotocol {m.SUBPROTOCOL} is missing")
+        if refusal is None:
+            await self._app(scope, receive, _with_headers(send) if not is_socket else send)
+        elif is_socket:
+            await receive()
+            await send({"type": "websocket.close", "code": 4000 + refusal[0], "reason": refusal[1]})
+        else:
+            body = json.dumps({"code": "denied", "text": refusal[1], "params": {}})
+            await Response(body, refusal[0], media_type="application/json")(scope, receive, send)
+
+
+def _with_headers(send: Any) -> Any:
+    async def sending(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [
+                *message.get("headers", []),
+                (b"x-content-type-options", b"nosniff"),
+                (b"referrer-policy", b"no-referrer"),
+                (b"content-security-policy", _POLICY.encode()),
+            ]
+        await send(message)
+
+    return sending
+
+
+class _Page:
+    """The built front end: known files by their name, and the page itself for every other address."""
+
+    def __init__(self, static: Path, prefix: str) -> None:
+        self._static = static
+        self._prefix = prefix if _PREFIX.fullmatch(prefix) else ""
+
+    async def serve(self, request: Request) -> Response:
+        path = request.path_params["path"]
+        file = self._file(path)
+        if file is not None:
+            kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+            hashed = re.search(r"-[\w-]{8,}\.\w+$", file.name) is not None
+            keep = "public, max-age=31536000, immutable" if hashed else "no-cache"
+            return FileResponse(file, media_type=kind, headers={"cache-control": keep})
+        if path.startswith("api/") or "." in path.rpartition("/")[2]:
+            return Response("not found", 404)
+        return self._index(request)
+
+    def _file(self, path: str) -> Path | None:
+        """Only what lies below the build, whatever dots and links say."""
+        if not path or "\0" in path or path == "index.html":
+            return None
+        try:
+            file = (self._static / path).resolve()
+            inside = file.is_relative_to(self._static.resolve()) and file.is_file()
+        except OSError:
+            return None
+        return file if inside else None
+
+    def _index(self, request: Request) -> Response:
+        index = self._static / "index.html"
+        if not index.is_file():
+            return HTMLResponse(_NO_BUILD)
+        given = request.headers.get("x-forwarded-prefix", "")
+        prefix = given if given and _PREFIX.fullmatch(given) else self._prefix
+        base = f'<base href="{html.escape(prefix.rstrip("/"), quote=True)}/">'
+        text = re.sub(r"<base\b[^>]*>", "", index.read_text(encoding="utf-8"))
+        page = text.replace("<head>", f"<head>{base}", 1)
+        return HTMLResponse(page, headers={"cache-control": "no-cache"})

@@ -1,0 +1,375 @@
+"""The hub: every run of a folder, live through its trainees and finished through its directory, behind one name each.
+
+A run's name is looked up in a list the hub itself made, so that nothing a client sends becomes part of a path. Live
+facts (phase, hits, watchpoints) come from the trainees, everything recorded from the run directory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import msgspec
+import numpy as np
+
+from misstep.core import messages as m
+from misstep.core.address import Address
+from misstep.core.payloads import CompareMode, ComparisonHeader, RunDetail, RunList, TensorHeader
+from misstep.core.slices import Array, parse_slice
+from misstep.core.views import HitView, RunBrief, WatchpointView, number, watchpoint_view
+from misstep.core.window import look, side_by_side
+from misstep.core.wire import HUB_FILE, AskTensor, FromTrainee
+from misstep.errors import ControlError, RunError, RunNotFound, StaleCommand, TensorUnavailable, nearest
+from misstep.hub import reading
+from misstep.hub.live import Bus
+from misstep.hub.liverun import LiveRun
+from misstep.hub.trainees import Trainee, TraineeServer
+from misstep.store.reader import Run
+from misstep.store.runs import list_runs
+
+REFRESH_SECONDS = 0.2
+SCAN_SECONDS = 1.0
+OPEN_RUNS = 64
+
+
+class Hub:
+    """Runs, clients and trainees. Lives on one event loop."""
+
+    def __init__(self, directory: Path | str, token: str) -> None:
+        self.directory = Path(directory)
+        self.token = token
+        self.bus = Bus()
+        self.live: dict[str, LiveRun] = {}
+        self.trainees = TraineeServer(token, arrived=self._arrived, said=self._said, left=self._left)
+        self.http = ""
+        self.last_busy = time.monotonic()
+        self._open: dict[str, tuple[Run, float]] = {}
+        self._shown: dict[str, tuple[int, int]] = {}
+        """Of finished runs: (revision, the step shown), moved by `reset`."""
+        self._list: tuple[float, list[RunBrief]] = (0.0, [])
+        self._scan: asyncio.Task[None] | None = None
+        self._cards: set[Path] = set()
+
+    # ── trainees ──
+
+    async def start(self, *, link_host: str = "127.0.0.1", link_port: int = 0, path: Path | None = None) -> str:
+        """Listen for trainees, and leave our card in live runs that know no hub."""
+        address = await self.trainees.start(link_host, link_port, path=path)
+        self._scan = asyncio.get_running_loop().create_task(self._scanning())
+        return address
+
+    async def stop(self) -> None:
+        if self._scan is not None:
+            self._scan.cancel()
+        await self.trainees.stop()
+        for card in self._cards:
+            self._take_back(card)
+
+    def _arrived(self, trainee: Trainee) -> bool:
+        name = trainee.introduced.run
+        run = self.live.get(name)
+        if run is None:
+            run = self.live[name] = LiveRun(name, trainee.introduced.directory, publish=self.bus.publish)
+        return run.joined(trainee)
+
+    def _said(self, trainee: Trainee, words: FromTrainee, data: bytes) -> None:
+        self.last_busy = time.monotonic()
+        run = self.live.get(trainee.introduced.run)
+        if run is not None:
+            run.said(trainee, words, data)
+
+    def _left(self, trainee: Trainee, why: str) -> None:
+        run = self.live.get(trainee.introduced.run)
+        if run is not None:
+            run.left(trainee, why)
+
+    async def _scanning(self) -> None:
+        """Runs that were started without a hub find our card in their directory and connect."""
+        while True:
+            summaries = await asyncio.to_thread(list_runs, self.directory)
+            for summary in summaries:
+                if summary.state in ("starting", "running", "paused") and not self._is_connected(summary.name):
+                    self._leave_card(summary.path)
+            await asyncio.sleep(SCAN_SECONDS)
+
+    def _is_connected(self, name: str) -> bool:
+        run = self.live.get(name)
+        return run is not None and bool(run.ranks)
+
+    def _leave_card(self, run: Path) -> None:
+        card = run / HUB_FILE
+        mine = {"link": self.trainees.address, "http": self.http, "token": self.token, "pid": os.getpid()}
+        there = read_card(run)
+        if there is not None and (there == mine or _lives(int(there.get("pid", 0)))):
+            return
+        try:
+            draft = run / f".{HUB_FILE}.{os.getpid()}"
+            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "w") as file:
+                json.dump(mine, file)
+            os.replace(draft, card)
+            self._cards.add(card)
+        except OSError:
+            pass  # a run we may read but not write to: its trainee is not ours to debug
+
+    def _take_back(self, card: Path) -> None:
+        there = read_card(card.parent)
+        if there is not None and there.get("token") == self.token:
+            card.unlink(missing_ok=True)
+
+    # ── runs ──
+
+    def runs(self) -> RunList:
+        """Every run of the folder, the newest first; a live one as its trainees tell it."""
+        now = time.monotonic()
+        if now - self._list[0] > REFRESH_SECONDS:
+            briefs = [_brief(summary) for summary in list_runs(self.directory)]
+            self._list = (now, briefs)
+        known = {brief.run for brief in self._list[1]}
+        merged = [self._merged(brief) for brief in self._list[1]]
+        merged += [run.brief() for name, run in self.live.items() if name not in known]
+        merged.sort(key=lambda brief: -brief.started)
+        return RunList(tuple(merged), len(merged), str(self.directory))
+
+    def _merged(self, brief: RunBrief) -> RunBrief:
+        run = self.live.get(brief.run)
+        if run is None or not run.ranks:
+            return brief
+        told = run.brief()
+        return msgspec.structs.replace(
+            told, started=brief.started, command=brief.command or told.command, step=max(brief.step, told.step)
+        )
+
+    def reader(self, name: str) -> Run:
+        """The run directory of that name, refreshed; RunNotFound for a name that is not in the list."""
+        now = time.monotonic()
+        if name in self._open:
+            run, at = self._open[name]
+            if now - at > REFRESH_SECONDS:
+                run.refresh()
+                self._open[name] = (run, time.monotonic())
+            return run
+        paths = {summary.name: summary.path for summary in list_runs(self.directory)}
+        live = self.live.get(name)
+        if live is not None and live.directory and Path(live.directory).is_dir():
+            paths.setdefault(name, Path(live.directory))
+        if name not in paths:
+            near = nearest(name, [*paths, *self.live])
+            raise RunNotFound(f"no run {name[:100]!r} in {self.directory}{near}", run=name)
+        run = Run(paths[name])
+        while len(self._open) >= OPEN_RUNS:
+            self._open.pop(next(iter(self._open)))
+        self._open[name] = (run, now)
+        return run
+
+    def detail(self, name: str) -> RunDetail:
+        run = self.reader(name)
+        live = self.live.get(name)
+        steps = run.steps()
+        brief = next((one for one in self.runs().runs if one.run == name), None)
+        end = run.events("end")
+        return RunDetail(
+            brief=brief or RunBrief(name, run.state, False, run.info.started),
+            versions=run.info.versions,
+            git=run.info.git,
+            settings=run.info.settings,
+            ranks=live.rank_views() if live is not None else (),
+            watchpoints=self.watchpoints(name),
+            tags=tuple(tag for tag in reading.TAGS if any(getattr(step, tag) is not None for step in steps[-50:])),
+            first_step=steps[0].number if steps else 0,
+            last_step=steps[-1].number if steps else 0,
+            stats_steps=_evenly([step.number for step in steps], 10_000),
+            tensor_steps=tuple(sorted({stored.address.step or 0 for stored in run.tensors()})),
+            graph_rev=len(run.graph().nodes) + len(run.graph().edges),
+            seconds=sum(step.seconds for step in steps),
+            exit_code=end[-1].facts.get("exit") if end else None,
+            findings=len(run.findings),
+        )
+
+    def state(self, name: str) -> m.State:
+        live = self.live.get(name)
+        if live is not None and live.ranks:
+            return live.state()
+        run = self.reader(name)
+        rev, step = self._shown.get(name, (1, run.last_step.number if run.last_step else 0))
+        return m.State(name, rev, "ended" if live is not None and live.ended else "offline", step)
+
+    def hits(self, name: str) -> list[HitView]:
+        """Of the run directory, and those the trainees told us that are not written yet."""
+        live = self.live.get(name)
+        told = dict(live.hits) if live is not None else {}
+        try:
+            for hit in reading.stored_hits(self.reader(name)):
+                told.setdefault((hit.rank, hit.id), hit)
+        except RunError:
+            if live is None:
+                raise
+        return list(told.values())
+
+    def watchpoints(self, name: str) -> tuple[WatchpointView, ...]:
+        live = self.live.get(name)
+        if live is not None and live.watchpoints:
+            return tuple(view for _, view in sorted(live.watchpoints.items()))
+        counts: dict[int, int] = {}
+        run = self.reader(name)
+        for hit in run.hits():
+            counts[hit.watchpoint] = counts.get(hit.watchpoint, 0) + 1
+        return tuple(watchpoint_view(watch, hits=counts.get(watch.id, 0)) for watch in run.watchpoints)
+
+    # ── what clients ask ──
+
+    async def command(self, command: m.Command) -> m.Ack:
+        live = self.live.get(command.run)
+        if live is not None and live.ranks:
+            result = await live.command_all(command)
+            return m.Ack(command.id, live.rev, result)
+        return self._offline(command)
+
+    def _offline(self, command: m.Command) -> m.Ack:
+        """A finished run can be set to a step: what is shown of it then is of that step."""
+        run = self.reader(command.run)
+        if command.op != "reset":
+            text = f"{run.name} is not live, so it cannot {command.op}; it can be reset to a step"
+            raise ControlError(text, code="not_running")
+        state = self.state(command.run)
+        if command.rev is not None and command.rev != state.rev:
+            raise StaleCommand(f"the run moved since you looked (revision {state.rev}, yours {command.rev})")
+        last = run.last_step.number if run.last_step else 0
+        if not 0 <= command.count <= last:
+            raise ControlError(f"{run.name} has steps 0 to {last}; {command.count} is none of them", code="bad_request")
+        self._shown[command.run] = (state.rev + 1, command.count)
+        self.bus.publish(self.state(command.run))
+        return m.Ack(command.id, state.rev + 1, {"step": command.count})
+
+    async def edit(self, edit: m.WatchEdit) -> m.Ack:
+        live = self.live.get(edit.run)
+        if live is None or not live.ranks:
+            self.reader(edit.run)
+            raise ControlError(f"{edit.run} is not live; its watchpoints cannot be changed", code="not_running")
+        return m.Ack(edit.id, live.rev, await live.edit(edit))
+
+    async def tensor(
+        self, name: str, address: str, *, slice: str, want: tuple[str, ...], previous: bool = False
+    ) -> tuple[TensorHeader, bytes | memoryview]:
+        """A tensor through a window: live when its process has it, else from the pack."""
+        wanted = Address.parse(address)
+        live = self.live.get(name)
+        refused: TensorUnavailable | None = None
+        if live is not None and live.ranks:
+            try:
+                result, data = await live.tensor(AskTensor("", address, slice, want, previous), rank=wanted.rank)
+                return msgspec.convert(result, TensorHeader), data
+            except ControlError as error:
+                if error.code != "unavailable" and error.code != "not_found":
+                    raise
+                params: dict[str, Any] = getattr(error, "params", {})
+                refused = TensorUnavailable(str(error), address=address, reason=str(params.get("reason", "unknown")))
+        try:
+            run = self.reader(name)
+            if previous:
+                wanted = self._one_before(run, wanted)
+            array = await asyncio.to_thread(run.tensor, wanted)
+        except (RunError, TensorUnavailable) as error:
+            raise refused or error from None
+        return await asyncio.to_thread(
+            look,
+            array,
+            address=str(wanted),
+            slice=slice,
+            want=want,
+            origin="stored",
+            step=wanted.step,
+            rank=wanted.rank or 0,
+        )
+
+    async def array(self, name: str, address: str, *, slice: str, previous: bool = False) -> tuple[str, Array]:
+        """A whole slice as an array, wherever it comes from; its full address too."""
+        header, data = await self.tensor(name, address, slice=slice, want=("raw",), previous=previous)
+        dtype = np.dtype(getattr(ml_dtypes, header.data_dtype, None) or header.data_dtype)
+        return header.address, np.frombuffer(data, dtype).reshape(header.data_shape)
+
+    async def compare(
+        self,
+        name: str,
+        a: str,
+        b: str,
+        *,
+        mode: CompareMode,
+        atol: float,
+        rtol: float,
+        slice: str,
+        want: tuple[str, ...],
+    ) -> tuple[ComparisonHeader, bytes | memoryview]:
+        """Two tensors side by side; b is an address, `run!address`, or `prev` for a's own value one step before."""
+        first, left = await self.array(name, a, slice=slice)
+        if b in ("prev", "previous"):
+            second, right = await self.array(name, a, slice=slice, previous=True)
+        else:
+            other, _, address = b.rpartition("!")
+            second, right = await self.array(other or name, address, slice=slice)
+        return await asyncio.to_thread(
+            side_by_side,
+            left,
+            right,
+            names=(first, second),
+            mode=mode,
+            atol=atol,
+            rtol=rtol,
+            slice=str(parse_slice("", left.shape)),
+            want=want,
+        )
+
+    def _one_before(self, run: Run, wanted: Address) -> Address:
+        last = wanted.step if wanted.step is not None else (run.last_step.number if run.last_step else 0)
+        steps = [
+            stored.address.step
+            for stored in run.tensors(wanted.at(step=None), rank=wanted.rank)
+            if stored.address.step is not None and stored.address.step < last
+        ]
+        return wanted.at(step=max(steps)) if steps else wanted.at(step=max(last - 1, 0))
+
+
+def read_card(run: Path) -> dict[str, Any] | None:
+    """The card a hub left in a run directory; None when there is none to read."""
+    try:
+        card = json.loads((run / HUB_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return card if isinstance(card, dict) else None
+
+
+def _lives(pid: int) -> bool:
+    if pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _brief(summary: Any) -> RunBrief:
+    return RunBrief(
+        run=summary.name,
+        state=summary.state,
+        live=False,
+        started=summary.started,
+        step=summary.steps,
+        loss=number(summary.loss),
+        world_size=max(len(summary.ranks), 1),
+        ranks=summary.ranks,
+        command=summary.command,
+    )
+
+
+def _evenly(values: list[int], most: int) -> tuple[int, ...]:
+    if len(values) <= most:
+        return tuple(values)
+    return tuple(values[at] for at in np.unique(np.linspace(0, len(values) - 1, most).astype(int)))

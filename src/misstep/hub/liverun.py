@@ -1,0 +1,473 @@
+"""A run with live trainees: its ranks as one thing, with one revision, one phase and one place to send commands to.
+
+With several ranks nobody pauses alone: the hub gathers from every rank the earliest boundary it can stop at and names
+the latest of them, so that all stand at the end of the same step and none inside a collective.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from misstep.core import messages as m
+from misstep.core.ranks import RANK_CONDITIONS, AcrossRanks, RankFinding
+from misstep.core.views import (
+    ControlPhase,
+    HitView,
+    Number,
+    RankView,
+    Reason,
+    RunBrief,
+    WatchpointView,
+    as_float,
+)
+from misstep.core.wire import (
+    AskTensor,
+    Beat,
+    Bye,
+    Earliest,
+    Edit,
+    FromTrainee,
+    Gather,
+    GraphGrew,
+    Hits,
+    Meet,
+    Note,
+    Order,
+    Record,
+    Seen,
+    Stand,
+    StepDone,
+    WatchChanged,
+    Wish,
+)
+from misstep.errors import ControlError, StaleCommand
+from misstep.hub.trainees import Trainee
+
+MEETING_SECONDS = 10.0
+HITS_KEPT = 20_000
+RANK_WATCHPOINT = 1_000_001
+"""Watchpoints across ranks live in the hub; their numbers begin here."""
+
+
+class LiveRun:
+    """One run and its connected ranks. Lives on the event loop."""
+
+    def __init__(self, name: str, directory: str, *, publish: Callable[[m.Event], None]) -> None:
+        self.name = name
+        self.directory = directory
+        self.ranks: dict[int, Trainee] = {}
+        self.rev = 1
+        self.phase: ControlPhase = "running"
+        self.reason: Reason | None = None
+        self.hits: dict[tuple[int, int], HitView] = {}
+        self.watchpoints: dict[int, WatchpointView] = {}
+        self.losses: list[Number | None] = []
+        self.steps: dict[int, int] = {}
+        self.started = 0.0
+        self.command: tuple[str, ...] = ()
+        self.world_size = 1
+        self.host = ""
+        self.graph_rev = 0
+        self.ended: dict[int, Bye] = {}
+        self._publish = publish
+        self._seen: tuple[Any, ...] = ()
+        self._meeting = 0
+        self._gathered: dict[int, int] = {}
+        self._gather_done: asyncio.Event | None = None
+        self._meeting_task: asyncio.Task[None] | None = None
+        self._across = AcrossRanks(1)
+        self._rank_watch: dict[str, WatchpointView] = {
+            condition: WatchpointView(RANK_WATCHPOINT + place, condition, origin="recommended")
+            for place, condition in enumerate(RANK_CONDITIONS)
+        }
+        self._next_hit = 1
+
+    # ── trainees come, speak and go ──
+
+    def joined(self, trainee: Trainee) -> bool:
+        """Whether this rank must agree with others before it pauses."""
+        told = trainee.introduced
+        old = self.ranks.get(trainee.rank)
+        if old is not None and old is not trainee:
+            old.leave("it connected again")
+        self.ranks[trainee.rank] = trainee
+        self.ended.pop(trainee.rank, None)
+        self.started = self.started or told.started
+        self.command, self.host = told.command, told.host
+        self.world_size = max(self.world_size, told.world_size)
+        self._across = AcrossRanks(self.world_size)
+        self.steps[trainee.rank] = told.standing.step
+        self.watchpoints = {view.id: view for view in told.watchpoints}
+        if self.world_size > 1:
+            self.watchpoints.update({view.id: view for view in self._rank_watch.values()})
+        self._changed()
+        return self.world_size > 1
+
+    def left(self, trainee: Trainee, why: str) -> None:
+        if self.ranks.get(trainee.rank) is not trainee:
+            return
+        del self.ranks[trainee.rank]
+        self._across.forget()
+        if trainee.rank not in self.ended:
+            self._publish(
+                m.Alert(
+                    "rank_lost",
+                    f"rank {trainee.rank} of {self.name}: {why}",
+                    self.name,
+                    "error",
+                    {"rank": trainee.rank},
+                )
+            )
+        if self._gather_done is not None and set(self._gathered) >= set(self.ranks):
+            self._gather_done.set()
+        self._changed()
+
+    def said(self, trainee: Trainee, words: FromTrainee, data: bytes) -> None:
+        rank = trainee.rank
+        if isinstance(words, StepDone):
+            self._step(trainee, words)
+        elif isinstance(words, Stand):
+            trainee.standing = words.standing
+            self.steps[rank] = words.standing.step
+            self._changed()
+        elif isinstance(words, Hits):
+            for hit in words.hits:
+                self._hit(hit)
+            trainee.send(Seen(words.serial))
+        elif isinstance(words, WatchChanged):
+            if rank == min(self.ranks, default=rank):
+                self._watch_changed(words.op, words.watchpoint)
+        elif isinstance(words, GraphGrew):
+            self.graph_rev += 1
+            self._publish(m.GraphNews(self.name, rank, words.nodes + words.edges, words.nodes, words.edges))
+        elif isinstance(words, Wish):
+            self._want_meeting(Reason("other_rank", words.reason.text, words.reason.watchpoint, words.reason.hit, rank))
+        elif isinstance(words, Earliest):
+            if words.meeting == self._meeting:
+                self._gathered[rank] = words.step
+                if self._gather_done is not None and set(self._gathered) >= set(self.ranks):
+                    self._gather_done.set()
+        elif isinstance(words, Beat):
+            trainee.dropped = words.dropped
+        elif isinstance(words, Note):
+            self._publish(m.LogLine(self.name, rank, words.level, words.text))
+        elif isinstance(words, Bye):
+            self.ended[rank] = words
+
+    def _step(self, trainee: Trainee, words: StepDone) -> None:
+        rank, name = trainee.rank, self.name
+        self.steps[rank] = words.step
+        trainee.standing.step = words.step
+        self._publish(m.StepNews(name, rank, words.step, loss=words.loss, seconds=words.seconds, epoch=words.epoch))
+        curves = {
+            "loss": words.loss,
+            "learning_rate": words.learning_rate,
+            "gradient_norm": words.gradient_norm,
+            "seconds": words.seconds,
+        }
+        for tag, value in curves.items():
+            if value is not None:
+                self._publish(m.Scalars(name, rank, tag, (words.step,), (value,)))
+        if rank == min(self.ranks, default=rank):
+            self.losses = [*self.losses[-63:], words.loss]
+        if self.world_size > 1:
+            for finding in self._across.report(rank, words.step, as_float(words.loss), words.digest):
+                self._found(finding)
+
+    def _hit(self, hit: HitView) -> None:
+        key = (hit.rank, hit.id)
+        if key in self.hits:
+            return
+        self.hits[key] = hit
+        while len(self.hits) > HITS_KEPT:
+            del self.hits[next(iter(self.hits))]
+        watch = self.watchpoints.get(hit.watchpoint)
+        if watch is not None:
+            watch.hits += 1
+        self._publish(m.HitNews(self.name, hit))
+
+    def _watch_changed(self, op: Any, view: WatchpointView) -> None:
+        if op == "remove":
+            self.watchpoints.pop(view.id, None)
+        else:
+            self.watchpoints[view.id] = view
+        if op != "add":
+            for hit in self.hits.values():
+                if hit.watchpoint == view.id:
+                    hit.outdated = True
+        self._publish(m.WatchNews(self.name, op, view))
+
+    def _found(self, finding: RankFinding) -> None:
+        watch = self._rank_watch[finding.condition]
+        if not watch.enabled:
+            return
+        hit = HitView(
+            id=10_000_000 + self._next_hit,
+            watchpoint=watch.id,
+            address=f"*:param@{finding.step}#{finding.rank}",
+            node="*",
+            role="grad" if finding.condition == "gradients_not_averaged" else "param",
+            slot=0,
+            step=finding.step,
+            rank=finding.rank,
+            reason=finding.text,
+            severity="error" if finding.condition != "same_batch" else "warning",
+            condition=finding.condition,
+        )
+        self._next_hit += 1
+        self._hit(hit)
+        trainee = self.ranks.get(finding.rank)
+        if trainee is not None:
+            trainee.send(Record(hit))
+        if watch.then in ("pause", "stop"):
+            self._want_meeting(Reason("across_ranks", finding.text, watch.id, hit.id, finding.rank))
+
+    # ── all ranks as one ──
+
+    def _changed(self) -> None:
+        """Work out phase and revision anew; tell everybody when they changed."""
+        standings = [trainee.standing for _, trainee in sorted(self.ranks.items())]
+        self.phase = _phase([standing.phase for standing in standings], ended=bool(self.ended))
+        first = standings[0] if standings else None
+        place = first.place if first is not None and self.phase == "paused" else None
+        paused_at = self.step if self.phase == "paused" else None
+        self.reason = _reason([standing.reason for standing in standings if standing.reason is not None])
+        seen = (
+            self.phase,
+            paused_at,
+            None if place is None else (place.node, place.phase, place.when, place.call),
+            tuple(sorted(self.ranks)),
+            first.goal if first else "",
+            first.granularity if first else "",
+        )
+        if seen != self._seen:
+            self._seen = seen
+            self.rev += 1
+        self._publish(self.state())
+        self._publish(m.RunNews(self.brief()))
+
+    @property
+    def step(self) -> int:
+        return max(self.steps.values(), default=0)
+
+    def state(self) -> m.State:
+        standings = [trainee.standing for _, trainee in sorted(self.ranks.items())]
+        first = standings[0] if standings else None
+        return m.State(
+            run=self.name,
+            rev=self.rev,
+            phase=self.phase,
+            step=self.step,
+            place=first.place if first is not None else None,
+            reason=self.reason,
+            ranks=self.rank_views(),
+            granularity=first.granularity if first else "module",
+            queued=first.queued if first else (),
+            goal=first.goal if first else "",
+        )
+
+    def rank_views(self) -> tuple[RankView, ...]:
+        views = [
+            RankView(
+                rank,
+                trainee.standing.phase,
+                self.steps.get(rank, 0),
+                trainee.standing.rev,
+                trainee.standing.place,
+                trainee.standing.reason,
+                trainee.introduced.host,
+                trainee.introduced.pid,
+                True,
+                trainee.dropped,
+                trainee.standing.memory_bytes,
+                trainee.standing.memory_limit,
+                trainee.standing.queued,
+            )
+            for rank, trainee in self.ranks.items()
+        ]
+        gone = [
+            RankView(rank, "ended" if rank in self.ended else "lost", step, alive=False)
+            for rank, step in self.steps.items()
+            if rank not in self.ranks
+        ]
+        return tuple(sorted((*views, *gone), key=lambda view: view.rank))
+
+    def brief(self) -> RunBrief:
+        state: Any = "paused" if self.phase == "paused" else "running"
+        if self.phase in ("ended", "lost"):
+            state = "lost" if self.phase == "lost" else _ended_state(self.ended)
+        return RunBrief(
+            run=self.name,
+            state=state,
+            live=bool(self.ranks),
+            started=self.started,
+            phase=self.phase,
+            step=self.step,
+            loss=self.losses[-1] if self.losses else None,
+            world_size=self.world_size,
+            ranks=tuple(sorted(self.steps)),
+            host=self.host,
+            command=self.command,
+            hits=len(self.hits),
+            spark=tuple(self.losses),
+        )
+
+    # ── commands ──
+
+    async def command_all(self, command: m.Command) -> dict[str, Any]:
+        """Carry a command out on all ranks, or on the one it names."""
+        if command.rev is not None and command.rev != self.rev:
+            raise StaleCommand(
+                f"the run moved since you looked (revision {self.rev}, yours {command.rev}); it is {self.phase} now"
+            )
+        targets = self._targets(command.rank)
+        together = len(targets) > 1
+        if together and command.op == "pause":
+            if self.phase == "paused":
+                raise ControlError("training is paused already", code="not_running")
+            await self._meet(Reason("user", "paused on request"))
+            return {"text": "pausing at the end of the same step on all ranks"}
+        if together and command.op == "terminate" and self.phase != "paused":
+            # Ended at different steps, one rank would see its peers vanish inside a collective and fail for it.
+            await self._meet(Reason("user", "all ranks end together"))
+            await self._until(lambda: self.phase in ("paused", "ended", "lost"))
+        target = max(self.steps.get(trainee.rank, 0) for trainee in targets) + command.count
+        answers = await asyncio.gather(
+            *(self._order(trainee, command, until=target if together else None) for trainee in targets),
+            return_exceptions=True,
+        )
+        failed = [answer for answer in answers if isinstance(answer, BaseException)]
+        if failed:
+            raise failed[0]
+        return dict(answers[0]) if answers and isinstance(answers[0], dict) else {}
+
+    async def _order(self, trainee: Trainee, command: m.Command, *, until: int | None) -> Any:
+        own = msgspec.structs.replace(command, rev=trainee.standing.rev, rank=None)
+        if command.op == "step" and until is not None:
+            own.count = until - self.steps.get(trainee.rank, 0)
+        if command.op == "terminate":
+            own.rev = None
+        result, _ = await trainee.ask(lambda id: Order(id, own))
+        return result
+
+    async def edit(self, edit: m.WatchEdit) -> Any:
+        """Change watchpoints on every rank alike; those across ranks are the hub's own."""
+        across = self._across_edit(edit)
+        if across is not None:
+            return msgspec.to_builtins(across)
+        targets = self._targets(edit.rank)
+        answers = await asyncio.gather(
+            *(trainee.ask(lambda id: Edit(id, edit)) for trainee in targets), return_exceptions=True
+        )
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+        results = [answer[0] for answer in answers if not isinstance(answer, BaseException)]
+        if edit.op == "dry_run" and len(results) > 1:
+            total = dict(results[0])
+            for name in ("hits", "tensors"):
+                total[name] = sum(result[name] for result in results)
+            return total
+        return results[0]
+
+    def _across_edit(self, edit: m.WatchEdit) -> WatchpointView | None:
+        name = edit.spec.condition.strip() if edit.spec is not None else ""
+        known = next((view for view in self._rank_watch.values() if view.id == edit.watchpoint), None)
+        view = self._rank_watch.get(name) if known is None else known
+        if view is None:
+            return None
+        if self.world_size < 2:
+            raise ControlError(f"{view.condition} compares ranks, and this run has one", code="unsupported")
+        if edit.op in ("remove", "disable"):
+            view.enabled = False
+        else:
+            view.enabled = True
+            view.then = edit.spec.then if edit.spec is not None else view.then
+        self._watch_changed("update", view)
+        return view
+
+    async def tensor(self, ask: AskTensor, *, rank: int | None) -> tuple[Any, bytes]:
+        trainee = self._targets(rank if rank is not None else min(self.ranks, default=0))[0]
+        return await trainee.ask(lambda id: msgspec.structs.replace(ask, id=id))
+
+    def _targets(self, rank: int | None) -> list[Trainee]:
+        if not self.ranks:
+            raise ControlError(f"no process of {self.name} is connected", code="not_running")
+        if rank is None:
+            return [trainee for _, trainee in sorted(self.ranks.items())]
+        if rank not in self.ranks:
+            there = ", ".join(map(str, sorted(self.ranks)))
+            raise ControlError(f"rank {rank} is not connected; there are {there}", code="not_found")
+        return [self.ranks[rank]]
+
+    # ── meetings ──
+
+    def _want_meeting(self, reason: Reason) -> None:
+        if self._meeting_task is None or self._meeting_task.done():
+            self._meeting_task = asyncio.get_running_loop().create_task(self._meet(reason))
+
+    async def _meet(self, reason: Reason) -> None:
+        """Gather, then name the step; whatever happens, nobody is left holding."""
+        if self._gather_done is not None:
+            await self._gather_done.wait()  # a meeting is being arranged already; its step will do
+            return
+        self._meeting += 1
+        meeting = self._meeting
+        self._gathered = {}
+        self._gather_done = asyncio.Event()
+        for trainee in self.ranks.values():
+            trainee.send(Gather(meeting))
+        try:
+            await asyncio.wait_for(self._gather_done.wait(), MEETING_SECONDS)
+        except TimeoutError:
+            missing = sorted(set(self.ranks) - set(self._gathered))
+            self._publish(
+                m.Alert(
+                    "rank_silent",
+                    f"ranks {missing} of {self.name} did not answer; the others pause without them",
+                    self.name,
+                )
+            )
+        finally:
+            self._gather_done.set()
+            self._gather_done = None
+            step = max(self._gathered.values(), default=self.step + 1)
+            for trainee in self.ranks.values():
+                trainee.send(Meet(meeting, step, reason))
+
+    async def _until(self, holds: Callable[[], bool], *, seconds: float = 60.0) -> None:
+        async with asyncio.timeout(seconds):
+            while not holds():
+                await asyncio.sleep(0.02)
+
+
+def _phase(phases: list[ControlPhase], *, ended: bool) -> ControlPhase:
+    if not phases:
+        return "ended" if ended else "lost"
+    for phase in ("terminating", "pausing"):
+        if phase in phases:
+            return phase
+    if "paused" in phases:
+        return "paused" if all(phase in ("paused", "ended", "detached") for phase in phases) else "pausing"
+    for phase in ("stepping", "running", "detached", "ended"):
+        if phase in phases:
+            return phase
+    return phases[0]
+
+
+def _reason(reasons: list[Reason]) -> Reason | None:
+    """The rank that has something of its own to say speaks first."""
+    own = [reason for reason in reasons if reason.kind != "other_rank"]
+    return next(iter(own or reasons), None)
+
+
+def _ended_state(ended: dict[int, Bye]) -> str:
+    reasons = {bye.reason for bye in ended.values()}
+    for state in ("failed", "stopped"):
+        if state in reasons:
+            return state
+    return "finished"

@@ -1,0 +1,343 @@
+"""The addresses under /api/v1: a request in, a payload out. What they mean is written in core/payloads.py.
+
+Data that cannot change any more (a step that ended, a graph of that revision) carries an ETag and may be kept by the
+browser; everything else is asked for again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import io
+import math
+from collections.abc import Awaitable, Callable
+from typing import Any, get_args
+
+import msgspec
+import numpy as np
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from misstep.core import messages as m
+from misstep.core.payloads import CompareMode, Failure, Unavailable, WatchList, schema
+from misstep.errors import (
+    AddressError,
+    CompareError,
+    ConditionError,
+    ControlError,
+    MisstepError,
+    RunNotFound,
+    TensorUnavailable,
+)
+from misstep.hub import reading
+from misstep.hub.hub import Hub
+
+Handler = Callable[[Hub, Request], Awaitable[Response]]
+LARGEST_BODY = m.LARGEST_MESSAGE
+_JSON = msgspec.json.Encoder()
+
+
+def routes(hub: Hub) -> list[Route]:
+    """Every address, bound to this hub."""
+    get: dict[str, Handler] = {
+        "/runs": _runs,
+        "/runs/{run}": _run,
+        "/runs/{run}/graph": _graph,
+        "/runs/{run}/scalars": _scalars,
+        "/runs/{run}/stats": _stats,
+        "/runs/{run}/steps/{step:int}": _step,
+        "/runs/{run}/hits": _hits,
+        "/runs/{run}/watchpoints": _watchpoints,
+        "/runs/{run}/node": _node,
+        "/runs/{run}/search": _search,
+        "/runs/{run}/sources": _sources,
+        "/runs/{run}/tensor": _tensor,
+        "/runs/{run}/compare": _compare,
+        "/runs/{run}/npy": _npy,
+        "/runs/{run}/state": _state,
+        "/conditions": _conditions,
+        "/schema": _schema,
+        "/snapshot": _snapshot,
+    }
+    post: dict[str, Handler] = {"/runs/{run}/command": _command, "/runs/{run}/watchpoints": _edit}
+    return [
+        *(Route(f"/api/v1{path}", _bound(hub, handler), methods=["GET"]) for path, handler in get.items()),
+        *(Route(f"/api/v1{path}", _bound(hub, handler), methods=["POST"]) for path, handler in post.items()),
+    ]
+
+
+def _bound(hub: Hub, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(request: Request) -> Response:
+        hub.last_busy = asyncio.get_running_loop().time()
+        try:
+            return await handler(hub, request)
+        except MisstepError as error:
+            return failure(error)
+        except (ValueError, msgspec.MsgspecError) as error:
+            return json_response(Failure("bad_request", str(error)[:500]), status=400)
+
+    return answer
+
+
+def failure(error: MisstepError) -> Response:
+    """An error of the domain as HTTP: translated here and nowhere else."""
+    if isinstance(error, TensorUnavailable):
+        known = error.reason if error.reason in ("not_captured", "not_watched", "freed", "too_large") else "unknown"
+        known = error.reason if error.reason in ("other_rank", "running", "no_such_step") else known
+        return json_response(Unavailable(error.address, known, str(error)), status=404)  # type: ignore[arg-type]
+    if isinstance(error, ControlError):
+        status = {"stale_state": 409, "not_paused": 409, "not_running": 409, "not_found": 404, "timeout": 504}
+        return json_response(
+            Failure(error.code, str(error), getattr(error, "params", {}) or {}), status=status.get(error.code, 400)
+        )
+    status_of = {RunNotFound: 404, AddressError: 400, ConditionError: 400, CompareError: 400}
+    return json_response(Failure(type(error).__name__, str(error)), status=status_of.get(type(error), 500))
+
+
+def json_response(payload: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(_JSON.encode(payload), status, headers, "application/json")
+
+
+def tagged(request: Request, tag: str, make: Callable[[], Any], *, forever: bool = False) -> Response:
+    """An answer that a browser which has it already need not load again."""
+    etag = f'"{tag}"'
+    keep = "private, max-age=31536000, immutable" if forever else "private, no-cache"
+    headers = {"etag": etag, "cache-control": keep}
+    if request.headers.get("if-none-match") == etag:
+        return Response(status_code=304, headers=headers)
+    return json_response(make(), headers=headers)
+
+
+async def _runs(hub: Hub, request: Request) -> Response:
+    return json_response(await asyncio.to_thread(hub.runs))
+
+
+async def _run(hub: Hub, request: Request) -> Response:
+    return json_response(hub.detail(_name(request)))
+
+
+async def _graph(hub: Hub, request: Request) -> Response:
+    run, rank = hub.reader(_name(request)), _int(request, "rank", 0)
+    graph = run.graph(rank)
+    tag = f"g{rank}-{len(graph.nodes)}-{len(graph.edges)}-{len(graph.tensors)}"
+    return tagged(request, tag, lambda: reading.graph_columns(run, rank))
+
+
+async def _scalars(hub: Hub, request: Request) -> Response:
+    run = hub.reader(_name(request))
+    tags = request.query_params.getlist("tag") or ["loss"]
+    rank, points = _int(request, "rank", min(run.ranks, default=0)), _int(request, "points", 2000)
+    return json_response([reading.scalars(run, tag, rank, points=points) for tag in tags[:50]])
+
+
+async def _stats(hub: Hub, request: Request) -> Response:
+    run = hub.reader(_name(request))
+    first, _, last = request.query_params.get("steps", "").partition(":")
+    return json_response(
+        reading.history(
+            run,
+            _text(request, "address"),
+            first=int(first) if first else None,
+            last=int(last) if last else None,
+            points=_int(request, "points", 2000),
+        )
+    )
+
+
+async def _step(hub: Hub, request: Request) -> Response:
+    run, step, rank = hub.reader(_name(request)), request.path_params["step"], _int(request, "rank", 0)
+    ended = run.step(step, rank) is not None or step == 0
+    return tagged(request, f"s{rank}-{step}-{ended}", lambda: reading.step_table(run, step, rank), forever=ended)
+
+
+async def _hits(hub: Hub, request: Request) -> Response:
+    query = request.query_params
+    return json_response(
+        reading.hit_list(
+            hub.hits(_name(request)),
+            watchpoint=int(query["watchpoint"]) if query.get("watchpoint") else None,
+            step=int(query["step"]) if query.get("step") else None,
+            node=query.get("node", ""),
+            offset=_int(request, "offset", 0),
+            limit=_int(request, "limit", 1000),
+        )
+    )
+
+
+async def _watchpoints(hub: Hub, request: Request) -> Response:
+    name = _name(request)
+    live = hub.live.get(name)
+    first = live.rank_views()[0] if live is not None and live.rank_views() else None
+    return json_response(
+        WatchList(hub.watchpoints(name), first.memory_bytes if first else 0, first.memory_limit if first else 0)
+    )
+
+
+async def _node(hub: Hub, request: Request) -> Response:
+    name = _name(request)
+    step = _int(request, "step", -1)
+    return json_response(
+        reading.node_info(
+            hub.reader(name),
+            _text(request, "name"),
+            _int(request, "rank", 0),
+            step if step >= 0 else None,
+            hits=hub.hits(name),
+        )
+    )
+
+
+async def _search(hub: Hub, request: Request) -> Response:
+    name = _name(request)
+    run = hub.reader(name)
+    return json_response(
+        await asyncio.to_thread(
+            reading.search_nodes,
+            run,
+            request.query_params.get("q", ""),
+            _int(request, "rank", 0),
+            limit=_int(request, "limit", 200),
+            offset=_int(request, "offset", 0),
+            hits=hub.hits(name),
+            watch=run.watchpoints,
+        )
+    )
+
+
+async def _sources(hub: Hub, request: Request) -> Response:
+    run = hub.reader(_name(request))
+    limit, offset = _int(request, "limit", 500), _int(request, "offset", 0)
+    return json_response(reading.source_list(run, _int(request, "rank", 0), limit=limit, offset=offset))
+
+
+async def _tensor(hub: Hub, request: Request) -> Response:
+    header, data = await hub.tensor(
+        _name(request),
+        _text(request, "address"),
+        slice=request.query_params.get("slice", ""),
+        want=_wants(request),
+        previous=request.query_params.get("previous") == "1",
+    )
+    return _binary(request, header, data, forever=header.origin == "stored" and header.step is not None)
+
+
+async def _compare(hub: Hub, request: Request) -> Response:
+    query = request.query_params
+    mode = query.get("mode", "difference")
+    if mode not in get_args(CompareMode):
+        raise AddressError(f"cannot show {mode!r}; there are {', '.join(get_args(CompareMode))}")
+    header, data = await hub.compare(
+        _name(request),
+        _text(request, "a"),
+        query.get("b", "prev"),
+        mode=mode,  # type: ignore[arg-type]
+        atol=_float(request, "atol", 1e-8),
+        rtol=_float(request, "rtol", 1e-5),
+        slice=query.get("slice", ""),
+        want=_wants(request),
+    )
+    return _binary(request, header, data)
+
+
+async def _npy(hub: Hub, request: Request) -> Response:
+    address, array = await hub.array(
+        _name(request), _text(request, "address"), slice=request.query_params.get("slice", "")
+    )
+    file = io.BytesIO()
+    plain = array if array.dtype.kind in "fiubc" else array.astype(np.float32)
+    np.save(file, plain, allow_pickle=False)
+    safe = "".join(mark if mark.isalnum() or mark in "._-" else "_" for mark in address)
+    headers = {"content-disposition": f'attachment; filename="{safe}.npy"'}
+    return Response(file.getvalue(), headers=headers, media_type="application/octet-stream")
+
+
+async def _state(hub: Hub, request: Request) -> Response:
+    return json_response(hub.state(_name(request)))
+
+
+async def _conditions(hub: Hub, request: Request) -> Response:
+    return json_response(reading.conditions(request.query_params.get("lang", "en")))
+
+
+async def _schema(hub: Hub, request: Request) -> Response:
+    return json_response(schema())
+
+
+async def _snapshot(hub: Hub, request: Request) -> Response:
+    """Where everything stands now, and the number to go on from, for a client that lost the thread."""
+    return json_response(
+        {
+            "session": hub.bus.session,
+            "seq": hub.bus.seq,
+            "runs": hub.runs().runs,
+            "states": [run.state() for run in hub.live.values() if run.ranks],
+        }
+    )
+
+
+async def _command(hub: Hub, request: Request) -> Response:
+    command = await _body(request, m.Command)
+    return json_response(await hub.command(msgspec.structs.replace(command, run=_name(request))))
+
+
+async def _edit(hub: Hub, request: Request) -> Response:
+    edit = await _body(request, m.WatchEdit)
+    return json_response(await hub.edit(msgspec.structs.replace(edit, run=_name(request))))
+
+
+async def _body(request: Request, kind: type[Any]) -> Any:
+    data = b""
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > LARGEST_BODY:
+            raise ValueError("the request is too large")
+    return msgspec.json.decode(data, type=kind)
+
+
+def _binary(request: Request, header: Any, data: bytes | memoryview, *, forever: bool = False) -> Response:
+    body = frame_binary(header, data)
+    headers = {"cache-control": "private, no-cache"}
+    if forever:
+        headers = {"cache-control": "private, max-age=31536000, immutable"}
+        headers["etag"] = f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
+        if request.headers.get("if-none-match") == headers["etag"]:
+            return Response(status_code=304, headers=headers)
+    return Response(body, headers=headers, media_type="application/octet-stream")
+
+
+def frame_binary(header: Any, data: bytes | memoryview) -> bytes:
+    """u32 header length, JSON header, raw data."""
+    text = _JSON.encode(header)
+    return b"".join((len(text).to_bytes(4, "little"), text, data))
+
+
+def _name(request: Request) -> str:
+    return str(request.path_params["run"])
+
+
+def _text(request: Request, name: str) -> str:
+    value = request.query_params.get(name, "")
+    if not value:
+        raise ValueError(f"?{name}= is missing")
+    return value[:2000]
+
+
+def _wants(request: Request) -> tuple[str, ...]:
+    return tuple(request.query_params.getlist("want"))[:20] or ("stats", "tile:0,0,256,256")
+
+
+def _int(request: Request, name: str, default: int) -> int:
+    value = request.query_params.get(name, "")
+    if not value:
+        return default
+    if len(value) > 12:
+        raise ValueError(f"?{name}={value[:20]} is no number")
+    return max(-1, int(value))
+
+
+def _float(request: Request, name: str, default: float) -> float:
+    value = float(request.query_params.get(name, "") or default)
+    if not math.isfinite(value) or value < 0:
+        raise ValueError(f"?{name}= must be a number from 0")
+    return value
