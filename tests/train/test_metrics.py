@@ -223,7 +223,7 @@ def test_the_roc_curve_and_its_area_are_scikit_learns(kit: Kit) -> None:
 
 def test_several_classes_have_a_curve_each(kit: Kit) -> None:
     areas = measured(metrics.AUC(class_num=6), kit, SCORES, LABELS)
-    expected = [sk.roc_auc_score(LABELS == number, SCORES[:, number]) for number in range(6)]
+    expected = [sk.roc_auc_score(number == LABELS, SCORES[:, number]) for number in range(6)]
     assert areas == pytest.approx(expected, abs=CLOSE)
 
 

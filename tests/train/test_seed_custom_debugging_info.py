@@ -168,4 +168,4 @@ def test_accuracy_of_the_guide_is_two_thirds(kit: Kit, capsys: pytest.CaptureFix
     accuracy = metric.eval()
     print("Accuracy is ", round(accuracy, 4))
 
-    assert capsys.readouterr().out.split() == "Accuracy is 0.6667".split()
+    assert capsys.readouterr().out.split() == ["Accuracy", "is", "0.6667"]
