@@ -23,6 +23,7 @@ import msgspec
 import numpy as np
 
 from misstep.core.address import Address, Pattern
+from misstep.errors import AddressError
 
 Record = TypeVar("Record")
 Plain = Any
@@ -42,9 +43,12 @@ def encode(thing: Any, *, defaults: bool = False) -> Plain:
 
 
 def decode(kind: type[Record], plain: Plain) -> Record:
-    """The record of that type; raises ValueError or TypeError when the data does not fit."""
+    """The record of that type; raises ValueError when the data does not fit."""
     reader: Any = _decoder
-    result: Record = reader(kind)(plain)
+    try:
+        result: Record = reader(kind)(plain)
+    except (AddressError, AttributeError, TypeError) as error:
+        raise ValueError(str(error)) from None
     return result
 
 
@@ -88,7 +92,6 @@ def _list(thing: Any) -> Plain:
 
 
 _ODD_ADDRESS = re.compile(r"[:@#~*?\[]|^\s|\s$|^$")
-_ODD_PATTERN = re.compile(r"[:@#~]|^\s|\s$|^$")
 
 
 def _address(address: Address) -> Plain:
@@ -99,9 +102,13 @@ def _address(address: Address) -> Plain:
 
 
 def _pattern(pattern: Pattern) -> Plain:
-    if _ODD_PATTERN.search(pattern.node):
-        return {field.name: getattr(pattern, field.name) for field in dataclasses.fields(pattern)}
-    return str(pattern)
+    text = str(pattern)
+    try:
+        if Pattern.parse(text) == pattern:
+            return text
+    except AddressError:
+        pass
+    return {field.name: getattr(pattern, field.name) for field in dataclasses.fields(pattern)}
 
 
 def _same(value: Any) -> Any:

@@ -13,7 +13,7 @@ import math
 import os
 import struct
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +110,7 @@ class PackReader:
         self.pack = pack
         self.index = index
         self.stored: dict[Address, StoredTensor] = {}
-        """The newest of every address, in the order of first appearance."""
+        """The newest of every address, without its rank, in the order of first appearance."""
         self.unfinished = 0
         self.damaged: list[int] = []
         self._offset = 0
@@ -136,8 +136,7 @@ class PackReader:
         while at < len(data):
             body = self._body(data, at)
             if body is not None:
-                stored = unpack_record(body)
-                self.stored[stored.address] = stored
+                self._take_in(body, at)
                 at += _FRAME.size + len(body)
                 continue
             following = self._next_record(data, at + 1)
@@ -147,6 +146,14 @@ class PackReader:
             at = following
         self.unfinished = len(data) - at
         return at
+
+    def _take_in(self, body: bytes, at: int) -> None:
+        try:
+            stored = unpack_record(body)
+        except (struct.error, IndexError, ValueError):  # of a later misstep: a dtype or a role we do not know
+            self.damaged.append(self._offset + at)
+            return
+        self.stored[replace(stored.address, rank=None)] = stored
 
     def _next_record(self, data: bytes, start: int) -> int | None:
         found = data.find(MARK, start)

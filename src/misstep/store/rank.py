@@ -131,13 +131,10 @@ class Rank:
 
     def stored_tensor(self, address: Address) -> StoredTensor | None:
         """The tensor of that address; of the latest step when it names none."""
-        fitting = [
-            stored
-            for stored in self.stored_tensors()
-            if (stored.address.node, stored.address.role, stored.address.slot, stored.address.call)
-            == (address.node, address.role, address.slot, address.call)
-            and address.step in (None, stored.address.step)
-        ]
+        kept = self.pack.stored
+        if address.step is not None:
+            return kept.get(replace(address, rank=None))
+        fitting = [stored for stored in kept.values() if same_tensor(stored.address, address)]
         return max(fitting, key=lambda stored: stored.address.step or 0, default=None)
 
     def damage(self) -> list[str]:
@@ -239,6 +236,11 @@ _EVENTS: dict[str, Callable[[Rank, dict[str, Any]], None]] = {
     "finding": Rank._finding,
     "watchpoint": Rank._watchpoint,
 }
+
+
+def same_tensor(one: Address, other: Address) -> bool:
+    """The same tensor, whatever the step and rank."""
+    return (one.node, one.role, one.slot, one.call) == (other.node, other.role, other.slot, other.call)
 
 
 def _fill(table: list[Any], length: int, stand_in: Callable[[], Any]) -> None:

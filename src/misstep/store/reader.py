@@ -30,7 +30,7 @@ from misstep.store.journal import Event
 from misstep.store.layout import ranks_in
 from misstep.store.liveness import process_exists
 from misstep.store.pack import StoredTensor
-from misstep.store.rank import Rank
+from misstep.store.rank import Rank, same_tensor
 from misstep.store.runs import read_run_file, resolve, state_of
 from misstep.store.statsfile import Rows
 
@@ -147,7 +147,7 @@ class Run:
     def verdicts(self) -> list[Verdict]:
         """The first bad values of every rank, the earliest first."""
         found = [verdict for rank in self._ranks.values() for verdict in rank.verdicts.values()]
-        return sorted(found, key=lambda verdict: (verdict.step, verdict.rank))
+        return sorted(found, key=lambda verdict: verdict.moment)
 
     @property
     def findings(self) -> list[Finding]:
@@ -310,9 +310,5 @@ def as_pattern(which: Address | Pattern | str) -> Pattern:
         return Pattern.parse(which)
     if isinstance(which, Pattern):
         return which
-    return Pattern(which.node, which.role, which.slot, which.step, which.step, which.rank, which.call)
-
-
-def same_tensor(one: Address, other: Address) -> bool:
-    """The same tensor, whatever the step and rank."""
-    return (one.node, one.role, one.slot, one.call) == (other.node, other.role, other.slot, other.call)
+    node = which.node.replace("[", "?")  # layers[0] is a name here, not a set of characters
+    return Pattern(node, which.role, which.slot, which.step, which.step, which.rank, which.call)

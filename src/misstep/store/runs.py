@@ -198,7 +198,7 @@ def _summary(directory: Path) -> RunSummary:
         if look.last_step is not None and (last is None or look.last_step.number > last.number):
             last = look.last_step
         verdicts += look.verdicts
-    first_bad = min(verdicts, key=lambda verdict: verdict.step, default=None)
+    first_bad = min(verdicts, key=lambda verdict: verdict.moment, default=None)
     starting = not ranks and info.host == socket.gethostname() and process_exists(info.pid)
     return RunSummary(
         name=directory.name,

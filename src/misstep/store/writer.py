@@ -183,7 +183,9 @@ class RunWriter:
 
     def flush(self) -> None:
         """Everything that waits goes into the files."""
-        if self._inert() or not (self._files or self._open()):
+        if self._inert():
+            return
+        if not (self._files or self._open()):
             self._shed()
             return
         self._flush_graph()
@@ -322,6 +324,8 @@ class RunWriter:
         for kind, line in self._waiting:
             if kind in _NEVER_DROPPED and self._waiting_bytes < _WAITING_MB * MB:
                 kept.append((kind, line))
+            elif kind == "lost":
+                self._lost_told = 0  # to be told again when there is room
             else:
                 self._lose(kind)
         self._waiting = kept
