@@ -82,6 +82,7 @@ class Controller:
         self._wanted_nodes = False
         self._told_nodes = 0
         self._lost_since: float | None = None
+        self._told_lost = False
         self._closed = False
         self._pid = os.getpid()
 
@@ -122,6 +123,7 @@ class Controller:
             return
         node = self.session.catalog.graph.nodes[place.node]
         spot = Spot(node.name, place.phase, place.when, place.kind, node.type, place.call, node.source)
+        self.look.hold()
         with self._cond:
             verdict = self.control.at_node(spot)
         if verdict != "go":
@@ -145,6 +147,8 @@ class Controller:
             self._serve()
         if verdict != "go":
             self._after(verdict)
+        self.look.let_go()
+        self._refresh_wants()
 
     def close(self, reason: str = "finished", exit_code: int | None = None) -> None:
         """The training is over, or goes on without us; safe to call twice."""
@@ -218,7 +222,9 @@ class Controller:
             return True
         grace = self.settings.grace_seconds
         if self._lost_since is None:
-            self._lost_since = now
+            self._lost_since, self._told_lost = now, False
+        if not self._told_lost and now - self._lost_since > 1.0:
+            self._told_lost = True
             name = self.session.run_directory.name if self.session.run_directory else "last"
             patience = f"training goes on by itself in {grace:g} s" if grace else "training waits"
             reason = self.control.reason.text if self.control.reason else ""
@@ -329,8 +335,8 @@ class Controller:
         except ControlError as error:
             self._answer(order.id, error.code, str(error), {"rev": self.control.rev, "phase": self.control.phase})
             return
+        self._push()  # before the answer, so that whoever asked finds the new state when the answer comes
         self._answer(order.id, result={"rev": self.control.rev, "text": text})
-        self._push()
 
     def _link_changed(self, connected: bool) -> None:
         if connected:

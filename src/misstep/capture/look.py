@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, replace
+from typing import Any
 
 from misstep.capture.debuggee import Debuggee
 from misstep.core.address import Address
@@ -18,6 +19,8 @@ from misstep.core.window import look
 from misstep.errors import MisstepError, TensorUnavailable
 
 MOST_FOLLOWED = 32
+HELD_SHARE = 4
+"""How many times the budget of followed tensors those of the step under way may take: half of memory_mb in all."""
 
 
 @dataclass(slots=True)
@@ -41,10 +44,34 @@ class Look:
         self._owner = owner
         self._limit = int(limit_mb * 2**20)
         self._followed: OrderedDict[Address, _Followed] = OrderedDict()
+        self._held: list[Any] = []
+        self._held_bytes = 0
+        self._held_rows = 0
 
     @property
     def bytes(self) -> int:
+        return self._held_bytes + self._followed_bytes
+
+    @property
+    def _followed_bytes(self) -> int:
         return sum(one.bytes for one in self._followed.values())
+
+    def hold(self) -> None:
+        """Keep alive what passed since the last call: a framework frees an activation as soon as nobody needs it, and
+        somebody who steps through the network may want to see it. Within the budget; let go when the step is left."""
+        frame = self._owner.frame
+        for row in range(self._held_rows, len(frame)):
+            tensor = frame.refs[row]() if frame.refs[row] is not None else None
+            size = int(getattr(tensor, "nbytes", 0))
+            if tensor is not None and self._held_bytes + size <= self._limit * HELD_SHARE:
+                self._held.append(tensor)
+                self._held_bytes += size
+        self._held_rows = len(frame)
+
+    def let_go(self) -> None:
+        """The step is over and left."""
+        self._held.clear()
+        self._held_bytes = self._held_rows = 0
 
     def answer(
         self, address: str, *, slice: str, want: tuple[str, ...], previous: bool, present: int, id: str = ""
@@ -129,7 +156,7 @@ class Look:
 
     def _forget(self) -> None:
         """The longest unseen go first, until the budget holds."""
-        while self._followed and (len(self._followed) > MOST_FOLLOWED or self.bytes > self._limit):
+        while self._followed and (len(self._followed) > MOST_FOLLOWED or self._followed_bytes > self._limit):
             self._followed.popitem(last=False)
 
     def _known(self, bare: Address, values: Array) -> TensorStats | None:

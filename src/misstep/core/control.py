@@ -102,6 +102,9 @@ class Control:
     @property
     def wants_nodes(self) -> bool:
         """True while somebody needs to hear of every node."""
+        if isinstance(self.goal, AtStep):
+            # The last step before a pause is seen node by node, so that its tensors can be held for looking at.
+            return self.step + 1 >= self.goal.step
         return isinstance(self.goal, Soon | NextNode | ToNode) or self.phase == "terminating"
 
     # ── what a client, through the hub, asks ──

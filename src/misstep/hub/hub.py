@@ -29,6 +29,7 @@ from misstep.hub import reading
 from misstep.hub.live import Bus
 from misstep.hub.liverun import LiveRun
 from misstep.hub.trainees import Trainee, TraineeServer
+from misstep.store.layout import is_run
 from misstep.store.reader import Run
 from misstep.store.runs import list_runs
 
@@ -60,6 +61,8 @@ class Hub:
     async def start(self, *, link_host: str = "127.0.0.1", link_port: int = 0, path: Path | None = None) -> str:
         """Listen for trainees, and leave our card in live runs that know no hub."""
         address = await self.trainees.start(link_host, link_port, path=path)
+        if self.directory.is_dir():
+            self._leave_card(self.directory)
         self._scan = asyncio.get_running_loop().create_task(self._scanning())
         return address
 
@@ -75,6 +78,8 @@ class Hub:
         run = self.live.get(name)
         if run is None:
             run = self.live[name] = LiveRun(name, trainee.introduced.directory, publish=self.bus.publish)
+            if run.directory and is_run(Path(run.directory)):
+                self._leave_card(Path(run.directory))
         return run.joined(trainee)
 
     def _said(self, trainee: Trainee, words: FromTrainee, data: bytes) -> None:
@@ -156,7 +161,7 @@ class Hub:
             return run
         paths = {summary.name: summary.path for summary in list_runs(self.directory)}
         live = self.live.get(name)
-        if live is not None and live.directory and Path(live.directory).is_dir():
+        if live is not None and live.directory and is_run(Path(live.directory)):
             paths.setdefault(name, Path(live.directory))
         if name not in paths:
             near = nearest(name, [*paths, *self.live])
