@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from misstep.cli import i18n, words
+from misstep.cli import i18n, livewords, words
 from misstep.cli.command import Command, Option, choose_language, help_records, summary
 from misstep.cli.i18n import Text
 from misstep.errors import MisstepError, nearest
@@ -27,6 +27,15 @@ COMMANDS: dict[str, tuple[str, Text]] = {
     "ls": ("misstep.cli.ls", words.ABOUT_LS),
     "show": ("misstep.cli.show", words.ABOUT_SHOW),
     "env": ("misstep.cli.env", words.ABOUT_ENV),
+    "ui": ("misstep.cli.ui", livewords.ABOUT_UI),
+    "debug": ("misstep.cli.debug", livewords.ABOUT_DEBUG),
+    "pause": ("misstep.cli.pause", livewords.ABOUT_PAUSE),
+    "step": ("misstep.cli.step", livewords.ABOUT_STEP),
+    "to": ("misstep.cli.to", livewords.ABOUT_TO),
+    "go": ("misstep.cli.go", livewords.ABOUT_GO),
+    "stop": ("misstep.cli.stop", livewords.ABOUT_STOP),
+    "watch": ("misstep.cli.watch", livewords.ABOUT_WATCH),
+    "hits": ("misstep.cli.hits", livewords.ABOUT_HITS),
 }
 """In the order of the help. A module is imported when its command is used, so that one command never costs another's
 imports; it holds the command under the name `command`."""

@@ -1,0 +1,98 @@
+"""Every sentence the live commands say, in English and Chinese side by side."""
+
+from __future__ import annotations
+
+from misstep.cli.i18n import Text
+
+ABOUT_UI = Text(
+    "Serve the dashboard over a folder of runs, live and finished, and pick up live runs for debugging.\n\n"
+    "It listens on this machine only and prints a link with a secret in it.",
+    "为一个目录中的所有运行（进行中和已结束的）提供网页界面，并接入进行中的运行以供调试。\n\n仅监听本机，并打印带有密钥的链接。",
+)
+ABOUT_DEBUG = Text(
+    "Debug a live run at a prompt: pause, step, run to a node, look at tensors, change watchpoints.\n\n"
+    "RUN is a name, the beginning of a name, or last. Type help at the prompt.",
+    "在提示符下调试进行中的运行：暂停、单步、运行到节点、查看张量、修改监测点。\n\n"
+    "RUN 可以是名称、名称的开头或 last。在提示符下输入 help。",
+)
+ABOUT_PAUSE = Text(
+    "Pause a live run at the next node, or all its ranks at the end of the same step.", "暂停进行中的运行。"
+)
+ABOUT_STEP = Text("Run N more steps (1) and pause.", "再运行 N 步（默认 1）后暂停。")
+ABOUT_TO = Text(
+    "Run to a node and pause there: decoder.2, decoder.2:input, decoder.2:grad_output; never past one step.",
+    "运行到某个节点并暂停：decoder.2、decoder.2:input、decoder.2:grad_output；不会越过一步。",
+)
+ABOUT_GO = Text("Continue a paused run.", "继续已暂停的运行。")
+ABOUT_STOP = Text("End a live run; its own clean-up runs.", "结束进行中的运行；其自身的清理代码会执行。")
+ABOUT_WATCH = Text(
+    "Add a watchpoint to a live run: a condition or an expression, and where.",
+    "为进行中的运行添加监测点：条件或表达式，以及位置。",
+)
+ABOUT_HITS = Text("List what the watchpoints of a run have found.", "列出运行的监测点命中。")
+
+HELP_HOST = Text("Address to listen on (127.0.0.1).", "监听地址（127.0.0.1）。")
+HELP_PORT = Text("Port to listen on; 0 for any free one.", "监听端口；0 为任意空闲端口。")
+HELP_LINK_PORT = Text("Port for trainees; 0 for any free one.", "训练进程连接的端口；0 为任意空闲端口。")
+HELP_EXPOSE = Text("Allow an address that other machines can reach.", "允许其他机器可以访问的地址。")
+HELP_NAMES = Text("A further host name to answer to; may be repeated.", "额外接受的主机名；可重复。")
+HELP_PREFIX = Text("Path below which a proxy serves the page.", "代理提供页面时的路径前缀。")
+HELP_IDLE = Text("End after so many seconds without a live run or client.", "无进行中的运行或客户端多少秒后自动退出。")
+HELP_OPEN = Text("Open the page in a browser.", "在浏览器中打开页面。")
+HELP_QUIET = Text("Print nothing.", "不输出任何内容。")
+HELP_RANK = Text("Only this rank; all when left out.", "仅此逻辑卡；省略则为全部。")
+HELP_WAIT = Text("Wait until the run stands still again.", "等待运行再次停下。")
+HELP_ON = Text("Which tensors, like 'encoder.*:grad'; may be repeated.", "哪些张量，如 'encoder.*:grad'；可重复。")
+HELP_THEN = Text("What to do when it hits.", "命中时的动作。")
+HELP_TRY = Text("Only say what it would hit now.", "仅显示现在会命中什么。")
+HELP_UNTIL = Text(
+    "Run until a condition holds: 'loss > 10', 'step >= 40', 'time > 60'.", "运行直到条件成立，如 'loss > 10'。"
+)
+HELP_LIMIT = Text("How many to show.", "显示多少条。")
+HELP_COMMANDS = Text("Do these commands and leave; may be repeated.", "执行这些命令后退出；可重复。")
+
+SERVING = Text("misstep: open {page}", "misstep：请打开 {page}")
+DRY = Text("would hit {hits} of {tensors} tensors now", "现在会命中 {tensors} 个张量中的 {hits} 个")
+NO_HITS = Text("no hits", "没有命中")
+ADDED = Text(
+    "watchpoint {id}: {condition} on {count} tensors, then {then}",
+    "监测点 {id}：{condition}，{count} 个张量，动作 {then}",
+)
+EVERYWHERE = Text("every", "全部")
+STANDS = Text("{phase} at step {step}{place}{reason}", "{phase}，第 {step} 步{place}{reason}")
+UNKNOWN = Text("there is no command {word!r}{nearest}; type help", "没有命令 {word!r}{nearest}；请输入 help")
+GOODBYE = Text(
+    "the run is still paused; it goes on by itself when no debugger is connected for a while",
+    "运行仍处于暂停状态；一段时间没有调试器连接后会自动继续",
+)
+
+PROMPT_HELP = Text(
+    """  c                      continue                     pause                  pause at the next node
+  s [N]                  run N steps                  n                      next node
+  to decoder.2           run to a node (:input before, :grad_output backward)
+  until loss>10          run until loss, step or time meets a condition
+  p enc.0:output[0,:5]   print a tensor or a slice    stats enc.0:output     its statistics
+  nan enc.0:output       its next NaN or Inf          hist enc.0:output      a histogram
+  diff prev [ADDRESS]    compare with the step before diff A B               two addresses
+  watch CONDITION [on PATTERN] [then pause]           try CONDITION …        would it hit now?
+  watches                list them                    unwatch N, on N, off N remove, enable, disable
+  recheck                ask them again now           hits                   what they found
+  where                  where training stands        find op:Softmax hit:   search nodes
+  ops, modules           what n stops at              recommend              the recommended watchpoints
+  stop                   end the training             detach                 let it go on without misstep
+  help, q                this; leave""",
+    """  c                      继续                         pause                  在下一个节点暂停
+  s [N]                  运行 N 步                    n                      下一个节点
+  to decoder.2           运行到节点（:input 之前，:grad_output 反向）
+  until loss>10          运行直到损失、步数或时间满足条件
+  p enc.0:output[0,:5]   打印张量或切片               stats enc.0:output     统计量
+  nan enc.0:output       下一个 NaN 或 Inf            hist enc.0:output      直方图
+  diff prev [地址]       与上一步比较                 diff A B               比较两个地址
+  watch 条件 [on 模式] [then pause]                   try 条件 …             现在会命中吗？
+  watches                列出监测点                   unwatch N, on N, off N 删除、启用、停用
+  recheck                现在重新检查                 hits                   命中列表
+  where                  训练停在哪里                 find op:Softmax hit:   搜索节点
+  ops, modules           n 的粒度                     recommend              推荐的监测点
+  stop                   结束训练                     detach                 让训练脱离 misstep 继续
+  help, q                帮助；退出""",
+)

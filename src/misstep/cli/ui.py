@@ -1,0 +1,65 @@
+"""`misstep ui`: the dashboard over a folder of runs."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+
+import click
+
+from misstep.cli import livewords as words
+from misstep.cli.command import command as define
+from misstep.cli.command import dir_option, option
+from misstep.errors import need
+from misstep.settings import Settings
+
+
+@define("ui", about=words.ABOUT_UI, examples=("misstep ui", "misstep ui --dir /data/missteps --port 8080 --open"))
+@dir_option
+@option("--host", default="127.0.0.1", text=words.HELP_HOST)
+@option("--port", type=int, default=0, text=words.HELP_PORT)
+@option("--link-port", type=int, default=0, text=words.HELP_LINK_PORT)
+@option("--expose", is_flag=True, text=words.HELP_EXPOSE)
+@option("--answer-to", "names", multiple=True, metavar="NAME", text=words.HELP_NAMES)
+@option("--prefix", default="", text=words.HELP_PREFIX)
+@option("--idle", type=float, default=0.0, metavar="SECONDS", text=words.HELP_IDLE)
+@option("--open", "show", is_flag=True, text=words.HELP_OPEN)
+@option("-q", "--quiet", is_flag=True, text=words.HELP_QUIET)
+def command(
+    *,
+    directory: str | None,
+    host: str,
+    port: int,
+    link_port: int,
+    expose: bool,
+    names: tuple[str, ...],
+    prefix: str,
+    idle: float,
+    show: bool,
+    quiet: bool,
+) -> None:
+    need("uvicorn", "for the web interface", extra="ui")
+    from misstep.hub.server import start_hub, warn_exposed
+
+    folder = Path(directory or Settings.load().dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    hub = start_hub(
+        folder,
+        host=host,
+        port=port,
+        link_port=link_port,
+        expose=expose,
+        names=names,
+        prefix=prefix,
+        idle_seconds=idle,
+    )
+    if expose:
+        warn_exposed(hub.url)
+    if not quiet:
+        click.echo(words.SERVING(page=hub.page))
+    if show:
+        webbrowser.open(hub.page)
+    try:
+        hub.wait()
+    except KeyboardInterrupt:
+        hub.stop()
