@@ -1,4 +1,4 @@
-"""Twenty-odd faults planted one at a time in real networks, each found; and as many harmless changes, each called noise."""
+"""Faults planted one at a time in real networks, each found; and as many harmless changes, each called noise."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import torch
+from nets import Attention, Gpt, captured, cnn, gpt, ids, pictures
 from torch import nn
 
 from misstep.compare.layers import diff
 from misstep.compare.names import owner
 from misstep.store.foreign.source import ArraySource
-from nets import Attention, Gpt, captured, cnn, gpt, ids, pictures
 
 Sources = tuple[ArraySource, ArraySource]
 
@@ -139,7 +139,10 @@ def other_token() -> Sources:
 
 
 PLANTED: dict[str, tuple[Callable[[], Sources], str]] = {
-    "one LayerNorm weight scaled by 1 %": (lambda: gpts(scale("blocks.2.ln1.weight", 1.01)), "blocks.2.ln1.weight:param"),
+    "one LayerNorm weight scaled by 1 %": (
+        lambda: gpts(scale("blocks.2.ln1.weight", 1.01)),
+        "blocks.2.ln1.weight:param",
+    ),
     "one Linear weight scaled by 0.1 %": (lambda: gpts(scale("blocks.0.up.weight", 1.001)), "blocks.0.up.weight:param"),
     "LayerNorm epsilon 1e-6 for 1e-5": (lambda: gpts(attribute("blocks.1.ln2.eps", 1e-6)), "blocks.1.ln2:output"),
     "BatchNorm epsilon 1e-3 for 1e-5": (lambda: cnns(attribute("layers.0.bn1.eps", 1e-3)), "layers.0.bn1:output"),
@@ -164,7 +167,9 @@ PLANTED: dict[str, tuple[Callable[[], Sources], str]] = {
     "padding off by one": (lambda: cnns(shifted_padding), "layers.1.conv1:output"),
     "another number of classes": (lambda: cnns(attribute("fc", nn.Linear(16, 11))), "fc.weight:param"),
     "dilation 2": (
-        lambda: cnns(lambda m: (setattr(m.layers[2].conv2, "dilation", (2, 2)), setattr(m.layers[2].conv2, "padding", (2, 2)))),
+        lambda: cnns(
+            lambda m: (setattr(m.layers[2].conv2, "dilation", (2, 2)), setattr(m.layers[2].conv2, "padding", (2, 2)))
+        ),
         "layers.2.conv2:output",
     ),
     "attention not scaled": (lambda: gpts(attribute("blocks.1.attention.scale", 1.0)), "blocks.1.attention.out:input"),
@@ -310,7 +315,12 @@ def lstm(by_hand: bool) -> nn.Module:
             hidden = cell = torch.zeros(len(x), 32)
             outputs = []
             for at in range(x.shape[1]):
-                gates = x[:, at] @ layer.weight_ih_l0.T + layer.bias_ih_l0 + hidden @ layer.weight_hh_l0.T + layer.bias_hh_l0
+                gates = (
+                    x[:, at] @ layer.weight_ih_l0.T
+                    + layer.bias_ih_l0
+                    + hidden @ layer.weight_hh_l0.T
+                    + layer.bias_hh_l0
+                )
                 into, forget, new, out = gates.chunk(4, 1)
                 cell = forget.sigmoid() * cell + into.sigmoid() * new.tanh()
                 hidden = out.sigmoid() * cell.tanh()
@@ -377,14 +387,10 @@ HARMLESS: dict[str, Callable[[], Sources]] = {
     "BatchNorm by hand": lambda: cnns(each_norm(batchnorm_by_hand)),
     "BatchNorm folded into a factor": lambda: cnns(each_norm(folded_batchnorm), train=False),
     "GELU by erf": lambda: gpts(
-        lambda m: [
-            setattr(b.act, "forward", lambda x: 0.5 * x * (1 + torch.erf(x / 2**0.5))) for b in m.blocks
-        ]
+        lambda m: [setattr(b.act, "forward", lambda x: 0.5 * x * (1 + torch.erf(x / 2**0.5))) for b in m.blocks]
     ),
     "embedding as a product with one-hot rows": lambda: gpts(
-        lambda m: setattr(
-            m.tokens, "forward", lambda x: nn.functional.one_hot(x, 97).float() @ m.tokens.weight
-        )
+        lambda m: setattr(m.tokens, "forward", lambda x: nn.functional.one_hot(x, 97).float() @ m.tokens.weight)
     ),
     "the mean column by column": lambda: cnns(
         lambda m: setattr(m.mean, "forward", lambda x: sum(x.unbind(3)).sum(2)[..., None, None] * (1 / 64))

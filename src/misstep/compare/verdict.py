@@ -87,13 +87,22 @@ class _Bench:
 
     def _judged(self, one: Measured) -> Row:
         pair, entry = one.pair, one.pair.left
-        blank = Row(pair.left, pair.right, "identical", one.measures, how=pair.how, layout=pair.layout, note=one.note)
-        if one.measures is None:
-            return self._with_part(replace(blank, verdict="shape"))
-        beside = self._beside(entry)
-        limit = self._limit(one, beside)
-        verdict, note = self._verdict(one, limit, beside)
-        row = replace(blank, verdict=verdict, expected=limit.relative, note=note or one.note)
+        verdict: Verdict = "shape"
+        limit, note = model.Allowance(0.0, 0.0), ""
+        if one.measures is not None:
+            beside = self._beside(entry)
+            limit = self._limit(one, beside)
+            verdict, note = self._verdict(one, limit, beside)
+        row = Row(
+            pair.left,
+            pair.right,
+            verdict,
+            one.measures,
+            expected=limit.relative,
+            how=pair.how,
+            layout=pair.layout,
+            note=note or one.note,
+        )
         return self._with_part(row) if verdict in BAD else row
 
     def _verdict(self, one: Measured, limit: model.Allowance, beside: list[Row]) -> tuple[Verdict, str]:

@@ -77,7 +77,7 @@ def write_npz(path: str | Path, arrays: Mapping[str, NDArray[Any]]) -> None:
             ours = name_of(array.dtype)
             if needs_ml_dtypes(ours):
                 named[name] = ours
-                array = bits_of(np.ascontiguousarray(array))
+                array = bits_of(array)
             _write(archive, name, array)
         if named:
             _write(archive, _DTYPES, np.asarray(json.dumps(named)))

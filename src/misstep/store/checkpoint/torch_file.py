@@ -153,7 +153,8 @@ def _held(path: Path, name: str, tensor: Tensor, blocks: Blocks) -> Held:
         if reach >= flat.size:
             raise FormatError(f"{path}: {name} reaches outside its storage; the file is damaged", path=str(path))
         steps = tuple(step * flat.itemsize for step in tensor.stride)
-        view = np.lib.stride_tricks.as_strided(flat[tensor.offset :], tensor.shape, steps, writeable=False)
+        start = tensor.offset * flat.itemsize
+        view: NDArray[Any] = np.ndarray(tensor.shape, flat.dtype, buffer=flat, offset=start, strides=steps)
         return view if view.dtype.isnative else view.astype(view.dtype.newbyteorder("="))
 
     # A state_dict holds detached tensors: only a saved Parameter says that it is trainable.

@@ -128,7 +128,9 @@ def needs_ml_dtypes(name: str) -> bool:
 
 def bits_of(array: NDArray[Any]) -> NDArray[Any]:
     """The same memory as unsigned integers: what a format that lacks the type stores."""
-    return array.view(_BITS[array.dtype.itemsize])
+    # Not ascontiguousarray, which makes a scalar one-dimensional.
+    dense = array if array.flags.c_contiguous else array.copy(order="C")
+    return dense.view(_BITS[array.dtype.itemsize])
 
 
 def from_safetensors(name: str) -> str | None:

@@ -18,6 +18,7 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -66,7 +67,7 @@ class Named:
 
 
 def looks_like_folder(path: Path) -> bool:
-    return path.is_dir() and any(file.suffix in SUFFIXES for file in _files(path))
+    return path.is_dir() and bool(_files(path))
 
 
 def open_folder(path: str | Path) -> Folder:
@@ -105,35 +106,49 @@ class Folder:
     def _scan(self) -> list[Entry]:
         said = _index(self.path)
         raw: list[tuple[tuple[Any, ...], Entry]] = []
+        # Plain strings: a Path object per file would be half the time of opening a large dump.
+        root = os.path.join(self.path, "")
         for file in _files(self.path):
-            key = file.relative_to(self.path).as_posix()
-            listed = said.get(key, {})
-            if file.suffix == ".npy":
-                raw.append(self._single(file, key, listed))
-            elif file.suffix in SUFFIXES:
-                raw += self._several(file, key)
+            key = file[len(root) :]
+            if file.endswith(".npy"):
+                raw.append(self._single(file, key, said.get(key)))
+            else:
+                raw += self._several(Path(file), key)
         raw.sort(key=lambda item: item[0])
-        return [_renumbered(entry, at) for at, (_, entry) in enumerate(raw)]
+        return [replace(entry, order=at) if entry.order != at else entry for at, (_, entry) in enumerate(raw)]
 
-    def _single(self, file: Path, key: str, listed: dict[str, Any]) -> tuple[tuple[Any, ...], Entry]:
+    def _single(self, file: str, key: str, listed: dict[str, Any] | None) -> tuple[tuple[Any, ...], Entry]:
+        if listed is not None and "shape" in listed:
+            entry = Entry(
+                name=listed["name"],
+                role=listed["role"],
+                slot=listed.get("slot", 0),
+                node_type=listed.get("type", ""),
+                shape=tuple(listed["shape"]),
+                dtype=listed["dtype"],
+                order=listed["order"],
+                source_line=listed.get("source", ""),
+                step=listed.get("step"),
+                call=listed.get("call", 1),
+                key=key,
+            )
+            self._load[key] = partial(read_npy, file, dtype=entry.dtype)
+            return (0, entry.order, ()), entry
         shape, held = peek_npy(file)
         named = read_name(unquote(key.removesuffix(".npy")))
-        dtype = listed.get("dtype") or (named.dtype if dtype_named(named.dtype) is not None else "") or name_of(held)
-        self._load[key] = lambda: read_npy(file, dtype=dtype)
+        dtype = (named.dtype if dtype_named(named.dtype) is not None else "") or name_of(held)
+        self._load[key] = partial(read_npy, file, dtype=dtype)
         entry = Entry(
-            name=listed.get("name", named.name),
-            role=listed.get("role", named.role),
-            slot=listed.get("slot", named.slot),
-            node_type=listed.get("type", ""),
+            name=named.name,
+            role=named.role,
+            slot=named.slot,
             shape=shape,
             dtype=dtype,
-            source_line=listed.get("source", ""),
-            step=listed.get("step", named.step),
-            call=listed.get("call", named.call),
+            step=named.step,
+            call=named.call,
             key=key,
         )
-        order = listed.get("order", named.order)
-        return _sorting(order, file, key), entry
+        return _sorting(named.order, key), entry
 
     def _several(self, file: Path, key: str) -> list[tuple[tuple[Any, ...], Entry]]:
         """A file with several tensors: one alone takes the file's name, more carry it as a scope."""
@@ -155,7 +170,7 @@ class Folder:
                 call=named.call,
                 key=place,
             )
-            found.append(((*_sorting(named.order if alone else None, file, key), number), entry))
+            found.append(((*_sorting(named.order if alone else None, key), number), entry))
         return found
 
 
@@ -185,11 +200,7 @@ def _from_checkpoint(checkpoint: Checkpoint, name: str) -> Callable[[], NDArray[
     return lambda: checkpoint[name]
 
 
-def _renumbered(entry: Entry, at: int) -> Entry:
-    return replace(entry, order=at)
-
-
-def _sorting(order: int | None, file: Path, key: str) -> tuple[Any, ...]:
+def _sorting(order: int | None, key: str) -> tuple[Any, ...]:
     if order is not None:
         return (0, order, ())
     return (1, 0, _natural(key))
@@ -199,11 +210,11 @@ def _natural(text: str) -> tuple[tuple[int, int, str], ...]:
     return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", text) if part)
 
 
-def _files(path: Path) -> list[Path]:
+def _files(path: Path) -> list[str]:
     found = []
     for folder, inner, names in os.walk(path):
         inner.sort()
-        found += [Path(folder, name) for name in names if name.endswith(SUFFIXES)]
+        found += [os.path.join(folder, name) for name in names if name.endswith(SUFFIXES)]
     return found
 
 

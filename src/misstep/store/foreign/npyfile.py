@@ -7,6 +7,7 @@ parsed one is remembered by its bytes; small files are read whole, large ones ma
 from __future__ import annotations
 
 import ast
+import math
 import mmap
 import os
 import struct
@@ -32,7 +33,7 @@ def read_npy(path: str | Path, *, dtype: str = "") -> NDArray[Any]:
         size = os.fstat(handle).st_size
         head = os.read(handle, min(size, _FIRST_READ))
         held, shape, fortran, start = _header_of(head, path)
-        count = int(np.prod(shape, dtype=np.int64)) if shape else 1
+        count = math.prod(shape)
         if size - start < count * held.itemsize:
             missing = start + count * held.itemsize - size
             raise FormatError(f"{path} is cut short by {missing} bytes; the writer was stopped", path=str(path))
@@ -59,7 +60,7 @@ def peek_npy(path: str | Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
 
 def write_npy(path: str | Path, array: NDArray[Any]) -> None:
     """A plain .npy; types numpy cannot name are stored as unsigned integers of the same bits."""
-    plain = bits_of(np.ascontiguousarray(array)) if needs_ml_dtypes(name_of(array.dtype)) else array
+    plain = bits_of(array) if needs_ml_dtypes(name_of(array.dtype)) else array
     with open(path, "wb") as out:
         np.lib.format.write_array(out, np.asarray(plain), allow_pickle=False)
 
