@@ -50,6 +50,18 @@ INLINE VD lesser(VD a, VD b) { return a < b ? a : b; }
 INLINE VD greater(VD a, VD b) { return a > b ? a : b; }
 #endif
 
+INLINE void widen(VF v, VD (&to)[2]) {  // left to itself the compiler goes through memory
+#if MISSTEP_LEVEL == 2
+    to[0] = _mm256_cvtps_pd(_mm256_castps256_ps128(v));
+    to[1] = _mm256_cvtps_pd(_mm256_extractf128_ps(v, 1));
+#elif MISSTEP_LEVEL == 3
+    to[0] = _mm512_cvtps_pd(_mm512_castps512_ps256(v));
+    to[1] = _mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1));
+#else
+    for (int i = 0; i < WD; i++) to[0][i] = v[i], to[1][i] = v[WD + i];
+#endif
+}
+
 // How many sign bits were set. With a mask register this runs beside the arithmetic, on other ports.
 #if MISSTEP_LEVEL >= 2
 struct Signs {

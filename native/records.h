@@ -43,7 +43,8 @@ struct Tally {
     double mean = 0, m2 = 0, abs_sum = 0, square_sum = 0;
     double scale = 1;
     bool shifting = false;  // the mean dwarfs the spread: subtract the mean before squaring
-    bool calm = false;      // the last block held no zero and no new extreme
+    bool calm = false;      // no zeros lately, and values on both sides of zero: new extremes are rare
+    bool restless = false;  // the last calm block had a new extreme all the same
     bool too_large = false; // with this scale the squares would overflow: start again with a smaller one
 };
 

@@ -11,6 +11,7 @@
 
 constexpr int64_t BLOCK = 4096;
 constexpr int64_t STAGED = 512;
+constexpr int64_t AHEAD = 2048;  // bytes asked for in advance: worth a fifth on tensors larger than the cache
 
 struct Partial {
     double sum, abs_sum, square_sum;  // of x - shift, |x|, (x - shift)^2
@@ -18,23 +19,24 @@ struct Partial {
     int64_t zeros, signs;
 };
 
-template <class V> INLINE double total(V v) {
-    double sum = 0;
-    for (unsigned i = 0; i < sizeof(V) / sizeof(v[0]); i++) sum += v[i];
-    return sum;
+INLINE double total(VD v) {
+    double lanes[WD];
+    __builtin_memcpy(lanes, &v, sizeof v);
+    for (int half = WD / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++) lanes[i] += lanes[i + half];
+    return lanes[0];
 }
 
 // Sums in doubles, whatever the lanes are: `flush` moves single-precision lanes over before they lose digits.
 template <class V> struct Sums;
 template <> struct Sums<VF> {
-    typedef float Half __attribute__((vector_size(MISSTEP_WIDTH / 2)));
     static constexpr int64_t CHAIN = 32;
     VD low = {}, high = {};
     INLINE_MEMBER void flush(VF lanes) {
-        Half halves[2];
-        __builtin_memcpy(halves, &lanes, sizeof lanes);
-        low += __builtin_convertvector(halves[0], VD);
-        high += __builtin_convertvector(halves[1], VD);
+        VD halves[2];
+        widen(lanes, halves);
+        low += halves[0];
+        high += halves[1];
     }
     double value() const { return total(low + high); }
 };
@@ -69,6 +71,8 @@ template <class S, Mode MODE> static Partial run(const typename S::item *p, int6
         auto take = [&](int64_t at, V &pair_sum, V &pair_abs, V &square_a, V &square_b) INLINE_LAMBDA {
             V a, b;
             S::pair(p + at, a, b);
+            for (int64_t line = 0; line < 2 * W * (int64_t)sizeof(*p); line += 64)
+                __builtin_prefetch((const char *)(p + at) + line + AHEAD);
             signs.add(a, b);
             V size_a = absolute(a), size_b = absolute(b);
             if (MODE == LEAN) {
@@ -107,12 +111,15 @@ template <class S, Mode MODE> static Partial run(const typename S::item *p, int6
         abs_sums.flush(abs_sum);
         squares.flush((square0 + square1) + (square2 + square3));
     }
-    Partial out = {sums.value(), abs_sums.value(), squares.value(), low[0], high[0], 0, signs.count()};
+    Partial out = {sums.value(), abs_sums.value(), squares.value(), 0, 0, 0, signs.count()};
+    R smallest = low[0], largest = high[0];
     for (int64_t i = 0; i < W; i++) {
         out.zeros -= zeros[i];
-        if (low[i] < out.min) out.min = low[i];
-        if (high[i] > out.max) out.max = high[i];
+        smallest = low[i] < smallest ? low[i] : smallest;
+        largest = high[i] > largest ? high[i] : largest;
     }
+    out.min = smallest;
+    out.max = largest;
     return out;
 }
 
@@ -206,6 +213,26 @@ template <class S> static int64_t negative_zeros(const typename S::item *p, int6
     return found;
 }
 
+template <class S> static void extremes(const typename S::item *p, int64_t n, Partial &out) {
+    using V = typename S::vec;
+    constexpr int64_t W = sizeof(V) / sizeof(typename S::real);
+    V low, high, low2, high2;
+    S::pair(p, low, low2);
+    high = low, high2 = low2;
+    for (int64_t i = 0; i < n; i += 2 * W) {
+        V a, b;
+        S::pair(p + i, a, b);
+        low = lesser(a, low), low2 = lesser(b, low2);
+        high = greater(a, high), high2 = greater(b, high2);
+    }
+    low = lesser(low, low2), high = greater(high, high2);
+    out.min = low[0], out.max = high[0];
+    for (int64_t i = 1; i < W; i++) {
+        out.min = low[i] < out.min ? low[i] : out.min;
+        out.max = high[i] > out.max ? high[i] : out.max;
+    }
+}
+
 template <class S> static void block(Tally &t, const typename S::item *p, int64_t n) {
     using R = typename S::real;
     constexpr bool SINGLE = sizeof(R) == 4;
@@ -217,17 +244,24 @@ template <class S> static void block(Tally &t, const typename S::item *p, int64_
     if (t.scale != 1) return careful_from<S>(t, p, n);
     double count = (double)n, spread = 0, mean = 0, squares = 0, shift = 0;
     Partial part;
-    bool shifted = t.shifting, good = true, lean = false;
+    bool shifted = t.shifting, good = true, lean = false, keep_extremes = false;
     if (shifted) {
         mean = t.mean;
     } else {
-        const double inside = -t.min < t.max ? -t.min : t.max;
         if (t.calm) {
             part = run<S, LEAN>(p, n, 0);
-            lean = part.min > 0 && part.max <= inside;
+            lean = part.min > 0;
+            bool inside = part.max <= -t.min && part.max <= t.max;
+            if (lean && !inside) extremes<S>(p, n, part);
+            keep_extremes = lean && inside;
+            t.calm = lean && (inside || !t.restless);
+            t.restless = !inside;
         }
-        if (!lean) part = run<S, FULL>(p, n, 0);
-        t.calm = lean || (part.zeros == 0 && -part.min <= inside && part.max <= inside);
+        if (!lean) {
+            part = run<S, FULL>(p, n, 0);
+            double low = part.min < t.min ? part.min : t.min, high = part.max > t.max ? part.max : t.max;
+            t.calm = part.zeros == 0 && -low < 2 * high && high < -2 * low;  // about as far on either side of zero
+        }
         mean = part.sum / count;
         squares = part.square_sum;
         spread = squares - part.sum * mean;
@@ -237,7 +271,7 @@ template <class S> static void block(Tally &t, const typename S::item *p, int64_
     for (int attempt = 0; good && shifted && attempt < 2; attempt++) {
         shift = (R)mean;
         part = run<S, SHIFTED>(p, n, (R)shift);
-        lean = false;
+        keep_extremes = false;
         double offset = part.sum / count;
         mean = shift + offset;
         spread = part.square_sum - part.sum * offset;
@@ -253,8 +287,8 @@ template <class S> static void block(Tally &t, const typename S::item *p, int64_
     if (part.zeros && part.signs) part.signs -= negative_zeros<S>(p, n);
     t.zeros += part.zeros;
     t.negatives += part.signs;
-    if (!lean && part.min < t.min) t.min = part.min;
-    if (!lean && part.max > t.max) t.max = part.max;
+    if (!keep_extremes && part.min < t.min) t.min = part.min;
+    if (!keep_extremes && part.max > t.max) t.max = part.max;
     merge(t, count, mean, spread > 0 ? spread : 0, part.abs_sum, squares);
 }
 
