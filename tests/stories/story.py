@@ -86,3 +86,8 @@ def environment_of_a_user(**more: str) -> dict[str, str]:
         "LC_ALL": "C.UTF-8",
         **more,
     }
+
+
+def updates(run: Run, rank: int | None = None) -> list[int]:
+    """The numbers of the finished optimizer updates; step 0, the state before training, is none."""
+    return [step.number for step in run.steps(rank) if step.number > 0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
-from story import TRAINING, RunCommand, RunStory, Write
+from story import TRAINING, RunCommand, RunStory, Write, updates
 
 pytestmark = pytest.mark.story
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.story
 def test_a_script_is_watched_without_an_edit(run_story: RunStory) -> None:
     result = run_story(TRAINING + "train(3)\nprint('done')")
     assert (result.exit, result.out) == (0, "done\n")
-    assert [step.number for step in result.run.steps()] == [1, 2, 3]
+    assert updates(result.run) == [1, 2, 3]
     assert result.run.state == "finished"
     assert "misstep show last" in result.err
 
@@ -23,7 +23,7 @@ def test_a_module_started_with_m_is_watched(write: Write, misstep_command: RunCo
     write("pkg/__main__.py", TRAINING + "train(2)")
     result = misstep_command("run", sys.executable, "-m", "pkg")
     assert result.exit == 0
-    assert [step.number for step in result.run.steps()] == [1, 2]
+    assert updates(result.run) == [1, 2]
 
 
 def test_a_shell_script_without_a_first_line_is_watched(write: Write, misstep_command: RunCommand) -> None:
@@ -31,7 +31,7 @@ def test_a_shell_script_without_a_first_line_is_watched(write: Write, misstep_co
     write("go.sh", f"echo begin\n{sys.executable} train.py\necho end\n").chmod(0o755)
     result = misstep_command("run", "./go.sh")
     assert (result.exit, result.out) == (0, "begin\nend\n")
-    assert [step.number for step in result.run.steps()] == [1, 2]
+    assert updates(result.run) == [1, 2]
 
 
 def test_every_rank_of_torchrun_has_its_own_directory_and_the_bad_one_is_named(
@@ -85,7 +85,7 @@ if __name__ == "__main__":
     result = run_story(script)
     assert result.exit == 0
     assert len(result.run.ranks) == 2
-    assert [[step.number for step in result.run.steps(rank)] for rank in result.run.ranks] == [[1, 2], [1, 2]]
+    assert [updates(result.run, rank) for rank in result.run.ranks] == [[1, 2], [1, 2]]
 
 
 @pytest.mark.parametrize("start", ["fork", "spawn"])
@@ -116,11 +116,11 @@ if __name__ == "__main__":
     result = run_story(script)
     assert result.exit == 0, result.err
     assert result.run.ranks == (0,)
-    assert [step.number for step in result.run.steps()] == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert updates(result.run) == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
 def test_two_trainings_of_one_shell_script_are_both_kept(write: Write, misstep_command: RunCommand) -> None:
     write("train.py", TRAINING + "import sys\ntrain(int(sys.argv[1]))")
     result = misstep_command("run", "sh", "-c", f"{sys.executable} train.py 2 && {sys.executable} train.py 3")
     assert result.exit == 0
-    assert [len(result.run.steps(rank)) for rank in result.run.ranks] == [2, 3]
+    assert [updates(result.run, rank) for rank in result.run.ranks] == [[1, 2], [1, 2, 3]]

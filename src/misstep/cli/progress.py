@@ -64,7 +64,7 @@ class Progress:
     @property
     def verdict(self) -> Verdict | None:
         """Where the first bad value of all ranks was born."""
-        return min(self._verdicts.values(), key=lambda verdict: (verdict.step, verdict.rank), default=None)
+        return min(self._verdicts.values(), key=lambda verdict: verdict.moment, default=None)
 
     @property
     def steps_per_second(self) -> float | None:

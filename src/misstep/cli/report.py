@@ -32,7 +32,7 @@ def report_run(progress: Progress, exit_code: int, *, hiding_flag: str, say: Cal
     verdict = progress.verdict
     if verdict is not None:
         say(verdict_sentence(verdict, ranks=len(progress.ranks)))
-    elif progress.last is None:
+    elif steps == 0:
         say(words.NO_STEPS())
     else:
         say(words.ALL_FINE(steps=count_steps(steps)))

@@ -76,11 +76,7 @@ def command(
 
 def launch(command: tuple[str, ...], settings: Settings, given: set[str], *, quiet: bool, ui: bool) -> int:
     """Run the command under misstep; its exit code."""
-    try:
-        run = new_run_directory(settings.dir, settings.name)
-    except OSError as error:
-        _say(words.UNWATCHED(folder=settings.dir, why=error.strerror or error))
-        return _unwatched(command)
+    run = new_run_directory(settings.dir, settings.name)
     progress = Progress(run)
     line = StatusLine(sys.stderr) if not quiet and can_draw(sys.stderr) else None
     environment = child_environment(command, settings, given, run)
@@ -95,9 +91,12 @@ def launch(command: tuple[str, ...], settings: Settings, given: set[str], *, qui
     finally:
         if line is not None:
             line.close()
-        _remove_if_empty(run)
-    if not quiet:
         progress.look()
+        why = _why_not_there(run)
+        _remove_if_empty(run)
+    if why:
+        _say(words.NOTHING_RECORDED(folder=settings.dir, why=why))
+    elif not quiet:
         report_run(progress, code, hiding_flag=hiding_flag(command), say=_say)
     return code
 
@@ -126,13 +125,6 @@ def _drawing(progress: Progress, line: StatusLine | None) -> Callable[[], None]:
     return tick
 
 
-def _unwatched(command: tuple[str, ...]) -> int:
-    try:
-        return run_command(command, os.environ)
-    except CannotStart as error:
-        return _explain(command, error)
-
-
 def _explain(command: tuple[str, ...], error: CannotStart) -> int:
     program = command[0]
     hint = words.HINT_PYTHON(command=program) if program.endswith(".py") and Path(program).is_file() else ""
@@ -153,6 +145,15 @@ def hiding_flag(command: tuple[str, ...]) -> str:
         for flag in "EIS":
             if flag in argument[1:] and not argument.startswith("--"):
                 return f"-{flag}"
+    return ""
+
+
+def _why_not_there(run: Path) -> str:
+    """Why the run directory could not be made; empty when it is there."""
+    try:
+        run.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        return error.strerror or str(error)
     return ""
 
 

@@ -75,9 +75,9 @@ NO_COMMAND_GIVEN = Text(
 BAD_STEPS = Text(
     "--steps {steps!r}: write 100:200, 100:, :50 or 5,10,15", "--steps {steps!r}：应写作 100:200、100:、:50 或 5,10,15"
 )
-UNWATCHED = Text(
-    "cannot make a run directory in {folder}: {why}. The command runs unwatched; choose another place with --dir.",
-    "无法在 {folder} 中创建运行目录：{why}。命令照常运行但不受监视；请用 --dir 另选目录。",
+NOTHING_RECORDED = Text(
+    "nothing could be recorded in {folder}: {why}; choose another place with --dir.",
+    "无法在 {folder} 中记录：{why}；请用 --dir 另选目录。",
 )
 NO_STEPS = Text(
     "no training step was finished: a network was called, but no optimizer updated it.",

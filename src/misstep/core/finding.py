@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from misstep.core.graph import Phase, Source
 from misstep.core.watch import Severity
@@ -45,6 +45,12 @@ class Verdict:
     exact: str = ""
     """After a replay: 'exact', or why it was not."""
     note: str = ""
+
+    @property
+    def moment(self) -> tuple[int, int, int]:
+        """Sorts verdicts by birth: in one step, rank 1's forward comes before the backward that spread it to rank 0."""
+        phases = get_args(Phase)
+        return self.step, phases.index(self.phase) if self.phase in phases else len(phases), self.rank
 
     def sentence(self) -> str:
         """'step 412, forward, blocks.3: output has 1,204 NaN, inputs were finite; train.py:87 `y = torch.log(y)`'."""

@@ -17,6 +17,8 @@ TYPE_CHECKING = False  # not from typing, whose import would cost more than all 
 if TYPE_CHECKING:
     from typing import Any
 
+    from misstep.capture.attach import Framework
+
 # `importlib.machinery` would be one more import at every start of every Python process; this one is there already.
 _external: Any = sys.modules["_frozen_importlib_external"]
 
@@ -24,7 +26,7 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 _HOME = os.path.dirname(os.path.dirname(os.path.dirname(_HERE)))
 """The directory that holds the package misstep."""
 
-_FRAMEWORKS = {"torch": "pytorch", "mindspore": "mindspore"}
+_FRAMEWORKS: dict[str, Framework] = {"torch": "pytorch", "mindspore": "mindspore"}
 _LENT = ("misstep", "ml_dtypes", "msgspec")
 """All that a program of another environment may find in ours; numpy and the framework must be its own."""
 
@@ -32,14 +34,14 @@ _LENT = ("misstep", "ml_dtypes", "msgspec")
 class AfterImport:
     """Calls `attach` right after a framework's import has finished; before that it only looks at names."""
 
-    def __init__(self, waiting: dict[str, str]) -> None:
+    def __init__(self, waiting: dict[str, Framework]) -> None:
         self.waiting = waiting
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name not in self.waiting:
             return None
         spec = self._real_spec(name, path, target)
-        loader = getattr(spec, "loader", None)
+        loader: Any = getattr(spec, "loader", None)
         run = getattr(loader, "exec_module", None)
         if run is None:
             return spec
@@ -87,7 +89,7 @@ def _packages() -> list[str]:
     return [part for part in listed.split(os.pathsep) if part]
 
 
-def attach(framework: str) -> None:
+def attach(framework: Framework) -> None:
     """Hand over to the engine; training is the user's, so nothing but Ctrl-C leaves this function."""
     try:
         from misstep.capture.attach import attach_framework
