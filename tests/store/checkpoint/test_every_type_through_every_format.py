@@ -18,10 +18,27 @@ from misstep.store.foreign.export import export
 from misstep.store.foreign.sniff import source_of
 from misstep.store.foreign.source import ArraySource
 
-TYPES = (
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128 "
-    "float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz"
-).split()
+TYPES = [
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "float8_e4m3fnuz",
+    "float8_e5m2fnuz",
+]
 MINDSPORE_LACKS = {"float8_e4m3fnuz", "float8_e5m2fnuz"}
 
 
@@ -106,7 +123,11 @@ def test_a_tensor_cut_into_slices_is_put_together(tmp_path: Path) -> None:
     given = {"big": np.arange(1000, dtype=np.float32).reshape(10, 100), "small": np.ones(3)}
     write_mindspore_ckpt(tmp_path / "sliced.ckpt", given, slice_bytes=512, crc=True)
     back = read_checkpoint(tmp_path / "sliced.ckpt")
-    assert (bits(back["big"]), bits(back["small"]), back.checksum) == (bits(given["big"]), bits(given["small"]), "right")
+    assert (bits(back["big"]), bits(back["small"]), back.checksum) == (
+        bits(given["big"]),
+        bits(given["small"]),
+        "right",
+    )
 
 
 def test_a_flipped_bit_under_a_checksum_is_an_error(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_what_mindspore_saved_is_read_without_it(tmp_path: Path) -> None:
 def test_mindspore_reads_what_we_wrote(tmp_path: Path, crc: str) -> None:
     import ml_dtypes
 
-    values = (np.arange(-6, 6).reshape(3, 4) * 0.37)
+    values = np.arange(-6, 6).reshape(3, 4) * 0.37
     names = "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64 bool".split()  # noqa: SIM905
     given = {name: np.abs(values).astype(name) for name in names}
     given["bf"] = values.astype(ml_dtypes.bfloat16)

@@ -124,11 +124,16 @@ def test_an_msprobe_dump_is_read_with_roles_calls_and_lines(tmp_path: Path, npy:
         "Module.net.fc1.Linear.forward.0": {
             "input_args": [msprobe_tensor(data, "Module.net.fc1.Linear.forward.0.input.0", x, npy=npy)],
             "input_kwargs": {},
-            "parameters": {"weight": msprobe_tensor(data, "Module.net.fc1.Linear.forward.0.parameters.weight", w, npy=npy)},
+            "parameters": {
+                "weight": msprobe_tensor(data, "Module.net.fc1.Linear.forward.0.parameters.weight", w, npy=npy)
+            },
             "output": [msprobe_tensor(data, "Module.net.fc1.Linear.forward.0.output.0", y, npy=npy)],
         },
         "Functional.relu.1.forward": {
-            "input_args": [msprobe_tensor(data, "Functional.relu.1.forward.input.0", y, npy=npy), {"type": "int", "value": 1}],
+            "input_args": [
+                msprobe_tensor(data, "Functional.relu.1.forward.input.0", y, npy=npy),
+                {"type": "int", "value": 1},
+            ],
             "output": [{"type": "torch.Tensor", "dtype": "torch.float32", "shape": [3], "Max": 2.0}],
         },
         "Module.net.fc1.Linear.backward.0": {

@@ -6,7 +6,6 @@ import csv
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ from misstep.store.foreign.mindspore_dump import FILE_NAME, MindSporeDump, open_
 from misstep.store.foreign.sniff import source_of
 from misstep.store.foreign.source import ArraySource
 
-SCRIPT = '''
+SCRIPT = """
 import json, os, sys
 import numpy as np
 folder, factor = sys.argv[1], float(sys.argv[2])
@@ -56,7 +55,7 @@ step.set_train()
 x = ms.Tensor(rng.standard_normal((4, 8)).astype(np.float32))
 for _ in range(3):
     step(x, ms.Tensor(np.array([0, 1, 2, 3], np.int32)))
-'''
+"""
 
 
 def dumped(folder: Path, factor: float) -> Path:
@@ -78,8 +77,8 @@ def dumped(folder: Path, factor: float) -> Path:
 
 
 @pytest.fixture(scope="module")
-def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    yield dumped(tmp_path_factory.mktemp("mindspore"), 1.0)
+def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return dumped(tmp_path_factory.mktemp("mindspore"), 1.0)
 
 
 @pytest.mark.mindspore
@@ -115,7 +114,9 @@ class TestARealDump:
     def test_the_graph_joins_operators_and_parameters(self, real: Path) -> None:
         graph = MindSporeDump(real).graph
         assert graph is not None
-        matmul = next(node for node in graph.nodes if node.name.endswith("fc2-Dense/MatMul-op0") and node.phase == "forward")
+        matmul = next(
+            node for node in graph.nodes if node.name.endswith("fc2-Dense/MatMul-op0") and node.phase == "forward"
+        )
         weight = graph.node("fc2.weight")
         assert weight is not None
         assert weight.kind == "parameter"

@@ -1,7 +1,7 @@
 """What a path or an object holds: `source_of` finds the reader that knows it.
 
-A reader registers a question ("is this yours?") and a way to open; the first that says yes is taken. Our own run
-directory registers in the same way, so nothing here knows it.
+A reader is a question ("is this yours?") and a way to open; the first that says yes is taken. Our own run directory is
+one among them.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from misstep.errors import FormatError
+from misstep.errors import FormatError, RunNotFound
 from misstep.store.checkpoint import looks_like_checkpoint, read_checkpoint
 from misstep.store.foreign.elements import dtype_named, needs_ml_dtypes
 from misstep.store.foreign.folder import looks_like_folder, open_folder
 from misstep.store.foreign.mindspore_dump import looks_like_mindspore_dump, open_mindspore_dump
 from misstep.store.foreign.msprobe import looks_like_msprobe, open_msprobe
+from misstep.store.foreign.own_run import looks_like_run, open_own_run
 from misstep.store.foreign.source import ArraySource, TensorSource, select
+from misstep.store.reader import Run
+from misstep.store.runs import resolve
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,7 @@ class Reader:
 
 
 _READERS: list[Reader] = [
+    Reader("run of misstep", looks_like_run, open_own_run),
     Reader("MindSpore dump", looks_like_mindspore_dump, open_mindspore_dump),
     Reader("msprobe dump", looks_like_msprobe, open_msprobe),
     Reader("checkpoint", lambda path: path.is_file() and looks_like_checkpoint(path), read_checkpoint),
@@ -44,7 +48,7 @@ _MOMENT = re.compile(r"(?P<path>.+?)(?:@(?P<step>\d+))?(?:#(?P<rank>\d+))?")
 
 
 def register(reader: Reader, *, first: bool = True) -> None:
-    """Teach `source_of` another kind; the run directory of misstep does this when the store is imported."""
+    """Teach `source_of` another kind of thing."""
     _READERS[:] = [known for known in _READERS if known.name != reader.name]
     _READERS.insert(0 if first else len(_READERS), reader)
 
@@ -52,7 +56,8 @@ def register(reader: Reader, *, first: bool = True) -> None:
 def source_of(thing: object, *, label: str = "arrays") -> TensorSource:
     """Anything that holds named tensors, as a source.
 
-    >>> source_of("dumps/rank_0@3")          # a path, with a step and a rank if wanted
+    >>> source_of("last@120#0")              # a run by name or path, with a step and a rank if wanted
+    >>> source_of("dumps/rank_0@3")          # the same for a folder of another tool
     >>> source_of({"fc:output": array})      # arrays in execution order
     >>> source_of(model.state_dict())        # tensors of a framework become arrays
     """
@@ -60,6 +65,8 @@ def source_of(thing: object, *, label: str = "arrays") -> TensorSource:
         return _opened(str(thing))
     if isinstance(thing, TensorSource):
         return thing
+    if isinstance(thing, Run):
+        return open_own_run(thing.path)
     if isinstance(thing, np.ndarray):
         return ArraySource({"array": thing}, label=label)
     if isinstance(thing, Mapping):
@@ -92,12 +99,15 @@ def _opened(text: str) -> TensorSource:
     path, step, rank = Path(text), None, None
     if not path.exists():
         found = _MOMENT.fullmatch(text)
-        if found and Path(found["path"]).exists():
-            path = Path(found["path"])
-            step = int(found["step"]) if found["step"] else None
-            rank = int(found["rank"]) if found["rank"] else None
+        assert found is not None
+        path = Path(found["path"])
+        step = int(found["step"]) if found["step"] else None
+        rank = int(found["rank"]) if found["rank"] else None
     if not path.exists():
-        raise FormatError(f"no such file or folder: {text}", path=text)
+        try:
+            path = resolve(path)
+        except RunNotFound as unknown:
+            raise FormatError(f"no such file or folder: {path}; {unknown}", path=text) from None
     for reader in _READERS:
         if reader.knows(path):
             return select(reader.open(path), step=step, rank=rank)
