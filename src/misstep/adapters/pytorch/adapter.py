@@ -102,6 +102,7 @@ class PyTorchAdapter:
         self._initial_told = False
 
     def detach(self) -> None:
+        self._guarded("at the end", self._close_step)
         self.set_level("off")
         self.operators.stop()
         while self._undo:
@@ -320,6 +321,7 @@ class PyTorchAdapter:
             self._go_live()
             if id(optimizer) not in self._known_optimizers:
                 self._known_optimizers[id(optimizer)] = weakref.ref(optimizer)
+                self.names.discover(_parameters_of(optimizer), sys._getframe(1))
                 self._tell_initial(optimizer)
             if closure is None:
                 self._gradients_ready(optimizer)
@@ -390,7 +392,7 @@ class PyTorchAdapter:
                 self.listener.at_node(Place(self.names.optimizer(optimizer), "optimizer", "after", "optimizer"))
             self._backwards = 0
             # An optimizer that steps inside backward is one of many, each with a parameter of its own.
-            if len(self._known_optimizers) == 1 and not self.in_backward:
+            if sum(1 for _ in self.optimizers()) == 1 and not self.in_backward:
                 self._finish()
         except TrainingStopped:
             raise

@@ -10,7 +10,7 @@ from __future__ import annotations
 import linecache
 import os
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import CodeType, FrameType
 
 import torch
@@ -105,15 +105,13 @@ class Names:
             name = prefix if not path else path if first else f"{prefix}.{path}"
             self._paths[id(module)] = (weakref.ref(module), name, prefix, phase)
         for path, parameter in (*root.named_parameters(), *root.named_buffers()):
-            known = self._parameters.get(id(parameter))
-            if known is None or known[0]() is not parameter:
+            if not self._named(parameter):
                 self._parameters[id(parameter)] = (weakref.ref(parameter), path if first else f"{prefix}.{path}")
 
     def parameter(self, tensor: torch.Tensor) -> str:
         """`blocks.0.fc.weight`; a tensor that belongs to no network is `param.0`, `param.1` …"""
-        known = self._parameters.get(id(tensor))
-        if known is not None and known[0]() is tensor:
-            return known[1]
+        if self._named(tensor):
+            return self._parameters[id(tensor)][1]
         for root in self.networks():  # a layer was added or replaced since the network was named
             for path, parameter in root.named_parameters():
                 if parameter is tensor:
@@ -124,6 +122,26 @@ class Names:
         name = f"param.{count}"
         self._parameters[id(tensor)] = (weakref.ref(tensor), name)
         return name
+
+    def discover(self, tensors: Iterable[torch.Tensor], frame: FrameType | None) -> None:
+        """Name tensors nobody has called yet by what the program calls them: networks and variables in its frames."""
+        unknown = {id(tensor): tensor for tensor in tensors if not self._named(tensor)}
+        while unknown and frame is not None:
+            if user_frame(frame) is frame:
+                spaces = [*frame.f_locals.items(), *frame.f_globals.items()]
+                held = [value for _, value in spaces if isinstance(value, nn.Module)]
+                for network in sorted(held, key=lambda one: -sum(1 for _ in one.modules())):
+                    if any(id(parameter) in unknown for parameter in network.parameters()):
+                        self.adopt(network)
+                for name, value in spaces:
+                    if id(value) in unknown and not self._named(value):
+                        self._parameters[id(value)] = (weakref.ref(value), name)
+                unknown = {key: tensor for key, tensor in unknown.items() if not self._named(tensor)}
+            frame = frame.f_back
+
+    def _named(self, tensor: torch.Tensor) -> bool:
+        known = self._parameters.get(id(tensor))
+        return known is not None and known[0]() is tensor
 
     def optimizer(self, optimizer: torch.optim.Optimizer, frame: FrameType | None = None) -> int:
         known = self._optimizers.get(id(optimizer))

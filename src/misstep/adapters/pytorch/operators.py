@@ -245,7 +245,7 @@ class OperatorWatch(TorchDispatchMode):
         for slot, tensor in enumerate(written):
             number = adapter.catalog.tensor(node, "output", slot, call)
             row = adapter.seer.fresh(number, tensor, inputs, weakref.ref(tensor))
-            if row >= 0:
+            if row >= 0 and tensor.layout is torch.strided:
                 self._rows[tensor.data_ptr()] = row
                 if adapter.modules.made:
                     adapter.modules.made[-1].append(row)
