@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shlex
 import socket
 import subprocess
 import sys
@@ -42,6 +43,9 @@ def run_info(directory: Path, settings: Settings, adapters: Iterable[Adapter], *
 
 def _command() -> list[str]:
     """As it was typed: `python train.py --lr 0.1`."""
+    typed = os.environ.get("MISSTEP_COMMAND", "")  # set by misstep run: torchrun …, not the worker it started
+    if typed:
+        return shlex.split(typed)
     given = list(getattr(sys, "orig_argv", None) or [sys.executable, *sys.argv])
     return [os.path.basename(given[0]), *given[1:]] if given else []
 

@@ -129,7 +129,7 @@ def _tell(facts: dict[str, Any]) -> None:
     for name in ("misstep", "python", "platform", "numpy"):
         click.echo(f"{name:<10} {facts[name] or words.NOT_INSTALLED()}")
     backend = facts["kernels"]
-    click.echo(f"{'kernels':<10} {words.NUMPY_TWIN() if backend == 'numpy' else words.NATIVE(name=backend)}")
+    click.echo(f"{'kernels':<10} {words.NUMPY_TWIN() if backend == 'numpy' else backend}")
     for name, state in facts["frameworks"].items():
         verdict = words.WORKS() if state.works else words.DOES_NOT_WORK(why=state.problem)
         said = f"{state.version}, {verdict}" if state.version is not None else words.NOT_INSTALLED()

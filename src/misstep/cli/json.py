@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
 import click
 
+from misstep.core.address import Address, Pattern
 from misstep.store.codec import encode
 
 
@@ -21,4 +23,6 @@ def plain(thing: Any) -> Any:
         return {str(key): plain(value) for key, value in thing.items()}
     if isinstance(thing, list | tuple):
         return [plain(value) for value in thing]
-    return encode(thing, defaults=True)
+    if dataclasses.is_dataclass(thing) and not isinstance(thing, type | Address | Pattern):
+        return {field.name: plain(getattr(thing, field.name)) for field in dataclasses.fields(thing)}
+    return encode(thing)

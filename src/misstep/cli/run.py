@@ -24,6 +24,7 @@ from misstep.cli.launch import NOT_FOUND, CannotStart, run_command
 from misstep.cli.progress import Progress
 from misstep.cli.report import report_run
 from misstep.cli.status import StatusLine, can_draw
+from misstep.core.watchtext import parse_watch
 from misstep.settings import BY_NAME, SETTINGS, Settings
 from misstep.store.runs import new_run_directory
 
@@ -69,6 +70,8 @@ def command(
         raise click.UsageError(words.NO_COMMAND_GIVEN(), click.get_current_context())
     if given["steps"] and not _STEPS.fullmatch(given["steps"]):
         raise click.UsageError(words.BAD_STEPS(steps=given["steps"]), click.get_current_context())
+    for text in watch:
+        parse_watch(text)  # a misspelt condition is told now, not by a training process in an hour
     chosen = {**given, "dir": directory, "watch": ";".join(watch) or None}
     settings = Settings.load(**chosen)
     return launch(command, settings, {k for k, v in chosen.items() if v is not None}, quiet=quiet, ui=not no_ui)

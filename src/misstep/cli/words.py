@@ -206,5 +206,4 @@ NUMPY_TOO_NEW = Text(
 )
 SETTINGS_IN_FORCE = Text("settings that differ from the default", "与默认值不同的设置")
 ALL_DEFAULT = Text("all at their default", "均为默认值")
-NATIVE = Text("native ({name})", "原生（{name}）")
 NUMPY_TWIN = Text("numpy; the native kernels are not built:  pip install .", "numpy；原生内核未构建：pip install .")
