@@ -1,0 +1,129 @@
+"""What Model.train costs over a loop written by hand, and what callbacks and metrics add.
+
+    python bench/train.py                        a table
+    python bench/train.py --json                 one object: {"control": …, "rows": [{"case", "value", "unit"}]}
+    python bench/train.py --framework torch      one framework only
+
+The same network trains over the same batches, by hand and by Model, in turns, on one thread, in CPU time; a value is
+the median ratio to the loop by hand. The control is that loop against itself: a difference smaller than the control's
+distance from 1 means nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+from measure import interleaved, report
+
+from misstep.train import FixedLossScaleManager, LambdaCallback, LossMonitor, Model
+
+Variants = dict[str, Callable[[], Any]]
+
+
+def batches(steps: int, inputs: int, size: int) -> list[tuple[Any, Any]]:
+    rng = np.random.default_rng(0)
+    return [(rng.normal(size=(size, inputs)).astype(np.float32), rng.integers(0, 10, size)) for _ in range(steps)]
+
+
+def torch_variants(steps: int, size: int) -> Variants:
+    import torch
+    from torch import nn
+
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10))
+    loss_fn = nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-4, momentum=0.9)
+    data = [(torch.tensor(x), torch.tensor(y)) for x, y in batches(steps, 256, size)]
+
+    def by_hand() -> None:
+        net.train()
+        for x, y in data:
+            optimizer.zero_grad()
+            loss = loss_fn(net(x), y)
+            loss.backward()
+            optimizer.step()
+
+    return variants_of(by_hand, data, lambda **options: Model(net, loss_fn, optimizer, **options))
+
+
+def mindspore_variants(steps: int, size: int, *, graph: bool) -> Variants:
+    import mindspore as ms
+    from mindspore import nn
+
+    ms.set_context(mode=ms.GRAPH_MODE if graph else ms.PYNATIVE_MODE)
+    ms.set_seed(0)
+    net = nn.SequentialCell(nn.Dense(256, 256), nn.ReLU(), nn.Dense(256, 256), nn.ReLU(), nn.Dense(256, 10))
+    loss_fn = nn.CrossEntropyLoss()
+    optimizer = nn.Momentum(net.trainable_params(), 1e-4, 0.9)
+    data = [(ms.Tensor(x), ms.Tensor(y.astype(np.int32))) for x, y in batches(steps, 256, size)]
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, loss_fn), optimizer)
+
+    def by_hand() -> None:
+        step.set_train()
+        for x, y in data:
+            loss = step(x, y)
+        loss.asnumpy()  # MindSpore runs ahead of Python: wait for the last step
+
+    def finish(run: Any) -> None:
+        run.original_args().net_outputs.asnumpy()
+
+    wait = LambdaCallback(on_train_end=finish)
+    return variants_of(by_hand, data, lambda **options: Model(net, loss_fn, optimizer, **options), also=[wait])
+
+
+def variants_of(by_hand: Callable[[], None], data: Any, make: Callable[..., Model], also: Any = ()) -> Variants:
+    model = make()
+    variants: Variants = {
+        "bare": by_hand,
+        "control": by_hand,
+        "Model.train": lambda: model.train(1, data, callbacks=list(also)),
+        "Model.train + LossMonitor": lambda: model.train(1, data, callbacks=[*also, LossMonitor(0)]),
+    }
+    if not also:
+        scaled = make(loss_scale_manager=FixedLossScaleManager(1024.0))
+        variants["Model.train + loss scale"] = lambda: scaled.train(1, data)
+    return variants
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--framework", choices=("torch", "mindspore", "both"), default="both")
+    parser.add_argument("--rounds", type=int, default=61, help="rounds a ratio is the median of")
+    parser.add_argument("--steps", type=int, default=10, help="training steps a round")
+    parser.add_argument("--batch", type=int, default=256, help="samples a step")
+    given = parser.parse_args()
+
+    makers: dict[str, Callable[[], Variants]] = {}
+    if given.framework in ("torch", "both"):
+        makers["torch"] = lambda: torch_variants(given.steps, given.batch)
+    if given.framework in ("mindspore", "both"):
+        makers["mindspore graph"] = lambda: mindspore_variants(given.steps, given.batch, graph=True)
+        makers["mindspore eager"] = lambda: mindspore_variants(given.steps, given.batch, graph=False)
+
+    controls: list[float] = []
+    rows: list[dict[str, Any]] = []
+    with contextlib.redirect_stdout(sys.stderr):
+        for case, make in makers.items():
+            # An eager MindSpore step takes twenty milliseconds: a third of the rounds tells as much.
+            ratios = interleaved(make(), rounds=given.rounds // 3 if case.endswith("eager") else given.rounds)
+            controls.append(ratios.pop("control"))
+            ratios.pop("bare")
+            rows += [
+                {"case": f"{case} {name}", "value": round(ratio, 4), "unit": "x by hand"}
+                for name, ratio in ratios.items()
+            ]
+    report(max(controls, key=lambda value: abs(value - 1)), rows, as_json=given.json)
+
+
+if __name__ == "__main__":
+    main()
