@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from pathlib import Path
 
@@ -10,9 +11,9 @@ import numpy as np
 import pytest
 import torch
 
-from misstep.errors import FormatError, TensorUnavailable
+from misstep.errors import FormatError, MissingPackage, TensorUnavailable
 from misstep.store.checkpoint import write_npz, write_safetensors
-from misstep.store.foreign.export import export
+from misstep.store.foreign.export import export, statistics
 from misstep.store.foreign.folder import Named, read_name
 from misstep.store.foreign.msprobe import open_msprobe
 from misstep.store.foreign.npyfile import read_npy
@@ -192,3 +193,32 @@ def test_what_is_nothing_known_is_refused_with_the_kinds(tmp_path: Path) -> None
         source_of(tmp_path / "nowhere")
     with pytest.raises(FormatError, match="cannot find tensors in a int"):
         source_of(3)
+
+
+@pytest.mark.parametrize(("format", "file"), [("npz", "run.npz"), ("safetensors", "run.safetensors")])
+def test_an_exported_run_reads_back_with_its_addresses(tmp_path: Path, format: str, file: str) -> None:
+    given = {"net/fc:input@3": np.ones(2), "net/fc~2:output.1@3": np.zeros(3), "net.fc.weight:param@3": np.ones(1)}
+    export(ArraySource(given), tmp_path / file, format=format)
+    back = source_of(tmp_path / file)
+    assert {str(entry.address): back.array(entry).tolist() for entry in back.entries()} == {
+        name: array.tolist() for name, array in given.items()
+    }
+
+
+def test_parquet_asks_for_what_it_needs(tmp_path: Path) -> None:
+    source = ArraySource({"fc:output@3": np.array([1.0, np.nan, -3.0])})
+    (row,) = statistics(source)
+    assert (row["address"], row["nan"], row["min"], row["shape"]) == ("fc:output@3", 1, -3.0, [3])
+    if importlib.util.find_spec("pyarrow") is None:
+        with pytest.raises(MissingPackage, match="pyarrow is needed for writing Parquet"):
+            export(source, tmp_path / "x.parquet", format="parquet")
+    else:
+        import pyarrow.parquet
+
+        export(source, tmp_path / "x.parquet", format="parquet")
+        assert pyarrow.parquet.read_table(tmp_path / "x.parquet").to_pylist()[0]["nan"] == 1
+
+
+def test_an_unknown_format_is_refused_with_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="npy, npz, safetensors, ckpt, mindspore, parquet"):
+        export(ArraySource({"a": np.ones(1)}), tmp_path / "x", format="hdf5")

@@ -15,9 +15,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from misstep.core.address import Role
+from misstep.core.address import Address, Role
 from misstep.errors import TensorUnavailable, nearest
-from misstep.store.foreign.source import Entry
+from misstep.store.foreign.source import Entry, address_in
 
 Section = Literal["weights", "optimizer", "other"]
 
@@ -87,17 +87,25 @@ class Checkpoint:
         return len(self.tensors)
 
     def entries(self) -> list[Entry]:
-        return [
-            Entry(
-                name=held.name,
-                role=role_of(held.name),
-                shape=held.shape,
-                dtype=held.dtype,
-                order=order,
-                key=held.name,
+        found = []
+        for order, held in enumerate(self.tensors.values()):
+            # An export of a run names its tensors by address; a checkpoint by parameter.
+            address = address_in(held.name) or Address(held.name, role_of(held.name))
+            found.append(
+                Entry(
+                    name=address.node,
+                    role=address.role,
+                    slot=address.slot,
+                    shape=held.shape,
+                    dtype=held.dtype,
+                    order=order,
+                    step=address.step,
+                    rank=address.rank,
+                    call=address.call,
+                    key=held.name,
+                )
             )
-            for order, held in enumerate(self.tensors.values())
-        ]
+        return found
 
     def array(self, entry: Entry) -> NDArray[Any]:
         return self[entry.key]

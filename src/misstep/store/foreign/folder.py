@@ -25,12 +25,12 @@ from urllib.parse import unquote
 
 from numpy.typing import NDArray
 
-from misstep.core.address import ROLE_CODES, Address, Role
-from misstep.errors import AddressError, FormatError, TensorUnavailable
+from misstep.core.address import ROLE_CODES, Role
+from misstep.errors import FormatError, TensorUnavailable
 from misstep.store.checkpoint import Checkpoint, read_checkpoint
 from misstep.store.foreign.elements import dtype_named, name_of
 from misstep.store.foreign.npyfile import peek_npy, read_npy
-from misstep.store.foreign.source import Entry, guess_role
+from misstep.store.foreign.source import Entry, address_in, guess_role
 
 INDEX = "index.json"
 SUFFIXES = (".npy", ".npz", ".safetensors", ".pt", ".pth", ".ckpt")
@@ -180,12 +180,9 @@ def read_name(stem: str) -> Named:
     >>> read_name("3_fc1_grad_float32_7")
     Named(name='fc1', role='grad_output', slot=0, step=None, call=1, dtype='float32', order=7)
     """
-    if ":" in stem and stem.rsplit(":", 1)[1].split("@")[0].split(".")[0] in ROLE_CODES:
-        try:
-            address = Address.parse(stem)
-            return Named(address.node, address.role, address.slot, address.step, address.call)
-        except AddressError:
-            pass
+    address = address_in(stem)
+    if address is not None:
+        return Named(address.node, address.role, address.slot, address.step, address.call)
     ours = _TROUBLESHOOTER.fullmatch(stem)
     if ours:
         role = _TROUBLESHOOTER_ROLES.get((ours["suffix"] or "").lower()) or guess_role(ours["name"])

@@ -52,7 +52,7 @@ def looks_like_mindspore_dump(path: Path) -> bool:
         return False
     if any((path / "rank_0" / part).is_dir() for part in (".dump_metadata", "execution_order", "graphs")):
         return True
-    if (path / ".dump_metadata").is_dir() or (path / "execution_order").is_dir():
+    if any((folder / "execution_order").is_dir() for folder in (path, *path.parents[:3])):
         return True
     return any(FILE_NAME.fullmatch(file.name) or file.name == STATISTICS for file in _data_files(path, most=40))
 

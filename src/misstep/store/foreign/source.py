@@ -157,6 +157,16 @@ def select(source: TensorSource, *, step: int | None = None, rank: int | None = 
     return Selected(source, chosen, label=source.label + part)
 
 
+def address_in(name: str) -> Address | None:
+    """The address a name spells, `fc:output.1@7`; None for a name that only has a colon in it."""
+    if ":" not in name or name.rsplit(":", 1)[1].split("@")[0].split("#")[0].split(".")[0] not in ROLE_CODES:
+        return None
+    try:
+        return Address.parse(name)
+    except AddressError:
+        return None
+
+
 def guess_role(name: str) -> Role:
     """`fc.weight` is a parameter; anything else was computed."""
     leaf = name.rsplit(".", 1)[-1]
@@ -164,24 +174,18 @@ def guess_role(name: str) -> Role:
 
 
 def _entry_named(name: str, array: NDArray[Any], order: int, types: Mapping[str, str]) -> Entry:
-    node, role, slot, step, call = name, guess_role(name), 0, None, 1
-    if ":" in name and name.rsplit(":", 1)[1].split("@")[0].split(".")[0] in ROLE_CODES:
-        try:
-            address = Address.parse(name)
-        except AddressError:
-            pass
-        else:
-            node, role, slot, step, call = address.node, address.role, address.slot, address.step, address.call
+    address = address_in(name) or Address(name, guess_role(name))
     return Entry(
-        name=node,
-        role=role,
-        slot=slot,
-        node_type=types.get(node, ""),
+        name=address.node,
+        role=address.role,
+        slot=address.slot,
+        node_type=types.get(address.node, ""),
         shape=array.shape,
         dtype=name_of(array.dtype),
         order=order,
-        step=step,
-        call=call,
+        step=address.step,
+        rank=address.rank,
+        call=address.call,
         key=name,
     )
 
