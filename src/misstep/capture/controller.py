@@ -171,6 +171,7 @@ class Controller:
         self._push()
         if self.control.phase == "terminating":
             self.close("stopped", STOPPED_BY_USER)
+            self.session.end("stopped", STOPPED_BY_USER)
             raise TrainingStopped(STOPPED_BY_USER)
         if self.control.phase == "detached" and not self._closed:
             self._closed = True
@@ -423,7 +424,7 @@ class Controller:
         self._refresh_wants()
         if self.control.rev != self._told_rev and self._linked():
             self._told_rev = self.control.rev
-            self._send(Stand(self._standing()))
+            self._send(Stand(self._standing(), self.edits.views() if self.control.phase == "paused" else ()))
 
     def _refresh_wants(self) -> None:
         self._set_wants(self.control.wants_nodes and not self._closed)

@@ -42,3 +42,5 @@ class Debuggee(Protocol):
         """Live values; TensorUnavailable says why not."""
 
     def detach(self) -> None: ...
+    def end(self, reason: str, exit_code: int | None) -> None:
+        """Write the last word of the run."""

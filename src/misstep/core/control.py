@@ -62,8 +62,10 @@ class Control:
         goal = self.goal
         if isinstance(goal, Soon):
             self._pause(Reason("user", "paused on request"))
-        elif isinstance(goal, NextNode) and spot.when == "after" and self._fine_enough(spot):
-            self._reach(Reason("node", f"{spot.node} ran ({spot.phase})"))
+        elif isinstance(goal, NextNode) and self._is_next(spot):
+            done = "the gradient reached" if spot.phase == "backward" and spot.when == "before" else "ran"
+            text = f"{spot.node} ran ({spot.phase})" if done == "ran" else f"{done} {spot.node}"
+            self._reach(Reason("node", text))
         elif isinstance(goal, ToNode) and goal.matches(spot):
             self._reach(Reason("node", f"reached {goal}"))
         return self._verdict()
@@ -250,8 +252,12 @@ class Control:
         self.phase = phase
         self.rev += 1
 
-    def _fine_enough(self, spot: Spot) -> bool:
-        return self.granularity == "operator" or spot.kind != "operator"
+    def _is_next(self, spot: Spot) -> bool:
+        """A node that has something new to show: its output, or in a module's backward the gradient that has arrived
+        (not every framework can tell when a module's backward is over)."""
+        if spot.kind == "operator":
+            return self.granularity == "operator" and spot.when == "after"
+        return spot.when == ("before" if spot.phase == "backward" else "after")
 
     @property
     def _at_boundary(self) -> bool:

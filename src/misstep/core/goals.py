@@ -176,7 +176,7 @@ def to_node(command: Command, *, limit: int) -> ToNode:
         role_phase, role_when = _OF_ROLE.get(address.role, ("forward", "after"))
         phase, when = phase or role_phase, when or role_when
     call = command.call if command.call is not None else address.call if "~" in command.node else None
-    return ToNode(address.node, limit, phase or (None if command.when else "forward"), when or "after", call)
+    return ToNode(address.node, limit, phase, when or "after", call)
 
 
 _OF_ROLE: dict[str, tuple[Phase, Literal["before", "after"]]] = {

@@ -67,6 +67,8 @@ class Introduce(Words, tag="introduce"):
 
 class Stand(Words, tag="stand"):
     standing: Standing
+    watchpoints: tuple[WatchpointView, ...] = ()
+    """At a pause: with their counts and notes of now."""
 
 
 class Digest(msgspec.Struct, omit_defaults=True):

@@ -273,7 +273,8 @@ class Hub:
                 if error.code != "unavailable" and error.code != "not_found":
                     raise
                 params: dict[str, Any] = getattr(error, "params", {})
-                refused = TensorUnavailable(str(error), address=address, reason=str(params.get("reason", "unknown")))
+                reason = "other_rank" if error.code == "not_found" else str(params.get("reason", "unknown"))
+                refused = TensorUnavailable(str(error), address=address, reason=reason)
         try:
             run = self.reader(name)
             if previous:

@@ -133,6 +133,10 @@ class LiveRun:
         elif isinstance(words, Stand):
             trainee.standing = words.standing
             self.steps[rank] = words.standing.step
+            if rank == min(self.ranks, default=rank):
+                for view in words.watchpoints:
+                    if view != self.watchpoints.get(view.id):
+                        self._watch_changed("update" if view.id in self.watchpoints else "add", view)
             self._changed()
         elif isinstance(words, Hits):
             for hit in words.hits:
@@ -191,11 +195,10 @@ class LiveRun:
         self._publish(m.HitNews(self.name, hit))
 
     def _watch_changed(self, op: Any, view: WatchpointView) -> None:
-        if op == "remove":
-            self.watchpoints.pop(view.id, None)
-        else:
+        before = self.watchpoints.pop(view.id, None)
+        if op != "remove":
             self.watchpoints[view.id] = view
-        if op != "add":
+        if before is None or op == "remove" or _question(before) != _question(view):
             for hit in self.hits.values():
                 if hit.watchpoint == view.id:
                     hit.outdated = True
@@ -443,6 +446,11 @@ class LiveRun:
         async with asyncio.timeout(seconds):
             while not holds():
                 await asyncio.sleep(0.02)
+
+
+def _question(view: WatchpointView) -> tuple[Any, ...]:
+    """What a watchpoint asks, without its counts: a hit of another question is outdated."""
+    return (view.condition, view.parameters, view.on, view.but, view.types, view.nodes)
 
 
 def _phase(phases: list[ControlPhase], *, ended: bool) -> ControlPhase:
