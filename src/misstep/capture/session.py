@@ -41,6 +41,9 @@ from misstep.settings import Settings
 from misstep.store.runs import new_run_directory
 from misstep.store.writer import RunWriter
 
+_MOST_TROUBLES_TOLD = 3
+"""Kinds of own failures shown in the terminal; one fault of ours often shows in many places."""
+
 
 class Session:
     """Watches one process; use it as a context manager, or let it end with the process."""
@@ -302,7 +305,7 @@ class Session:
         if self.settings.strict:
             raise error
         count = self.troubles[where] = self.troubles.get(where, 0) + 1
-        if count == 1:
+        if count == 1 and len(self.troubles) <= _MOST_TROUBLES_TOLD:
             print(
                 f"misstep: an error of its own {where}, training goes on: {type(error).__name__}: {error}"
                 "  (MISSTEP_STRICT=1 shows the traceback)",

@@ -1,0 +1,9 @@
+"""Writes the pages and pictures that are made from the code; `make docs` runs it."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+for script in ("write_conditions.py", "picture.py"):
+    runpy.run_path(str(Path(__file__).parent / script), run_name="__main__")
