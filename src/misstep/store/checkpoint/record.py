@@ -19,7 +19,7 @@ from misstep.core.address import Address, Role
 from misstep.errors import TensorUnavailable, nearest
 from misstep.store.foreign.source import Entry, address_in
 
-Section = Literal["weights", "optimizer", "other"]
+Section = Literal["weights", "optimizer"]
 
 _OPTIMIZER_HEAD = re.compile(
     r"(?:^|\.)(?:optimizer|optimizer_state|optimizer_state_dict|optim|optimizers|opt)(?:\.|$)"
