@@ -85,7 +85,7 @@ def many_small(number: int = 5000, size: int = 1000) -> list[Row]:
     addresses, counts, codes = [t.data_ptr() for t in tensors], [size] * number, [DTYPES["f32"]] * number
 
     def torch_each() -> bool:
-        return all([bool(torch.isfinite(tensor).all()) for tensor in tensors])
+        return all(bool(torch.isfinite(tensor).all()) for tensor in tensors)
 
     ours, guard, theirs = in_turn(
         lambda: kernels.summarize_many(addresses, counts, codes, TABLE),

@@ -158,13 +158,40 @@ struct FromF16 {
 };
 
 // Small integers are exact in a float, larger ones (up to 2^53) in a double.
+template <class V, class T> INLINE V read_integers(const T *p) {
+    constexpr int W = sizeof(V) / sizeof(V{}[0]);
+    typedef T Few __attribute__((vector_size(sizeof(T) * W)));
+#if MISSTEP_LEVEL == 2  // the compiler spells these conversions out element by element
+    if constexpr (sizeof(T) == 1) {
+        __m128i few = _mm_loadl_epi64((const __m128i *)p);
+        return _mm256_cvtepi32_ps(T(-1) < T(0) ? _mm256_cvtepi8_epi32(few) : _mm256_cvtepu8_epi32(few));
+    } else if constexpr (sizeof(T) == 2) {
+        __m128i few = _mm_loadu_si128((const __m128i *)p);
+        return _mm256_cvtepi32_ps(T(-1) < T(0) ? _mm256_cvtepi16_epi32(few) : _mm256_cvtepu16_epi32(few));
+    }
+#elif MISSTEP_LEVEL == 3
+    if constexpr (sizeof(T) == 1) {
+        __m128i few = _mm_loadu_si128((const __m128i *)p);
+        return _mm512_cvtepi32_ps(T(-1) < T(0) ? _mm512_cvtepi8_epi32(few) : _mm512_cvtepu8_epi32(few));
+    } else if constexpr (sizeof(T) == 2) {
+        __m256i few = _mm256_loadu_si256((const __m256i *)p);
+        return _mm512_cvtepi32_ps(T(-1) < T(0) ? _mm512_cvtepi16_epi32(few) : _mm512_cvtepu16_epi32(few));
+    }
+#endif
+    if constexpr (sizeof(T) <= 2) {
+        VI wide;
+        for (int i = 0; i < W; i++) wide[i] = p[i];
+        return __builtin_convertvector(wide, V);
+    } else {
+        return __builtin_convertvector(load<Few>(p), V);
+    }
+}
+
 template <class T, class R, class V> struct FromInteger {
     using item = T; using real = R; using vec = V;
-    static constexpr int W = sizeof(V) / sizeof(R);
-    typedef T Few __attribute__((vector_size(sizeof(T) * W)));
     INLINE_MEMBER static void pair(const item *p, V &a, V &b) {
-        a = __builtin_convertvector(load<Few>(p), V);
-        b = __builtin_convertvector(load<Few>(p + W), V);
+        a = read_integers<V>(p);
+        b = read_integers<V>(p + sizeof(V) / sizeof(R));
     }
     static double one(const item *p) { return (double)*p; }
 };
@@ -225,14 +252,19 @@ template <class S, class = void> constexpr bool direct = false;
 template <class S> constexpr bool direct<S, decltype((void)sizeof(typename S::vec))> = true;
 
 // Elements as doubles, in order: the road for everything that is not the hot path.
-template <class S> INLINE void stage(const typename S::item *p, int64_t n, double *to) {
+template <class S> INLINE void stage_as(S, const typename S::item *p, int64_t n, double *to) {
     for (int64_t i = 0; i < n; i++) to[i] = S::one(p + i);
 }
+template <int TYPE> INLINE void stage_as(FromF8<TYPE>, const uint8_t *p, int64_t n, double *to) {
+    const float *values = float8_values(TYPE);
+    for (int64_t i = 0; i < n; i++) to[i] = values[p[i]];
+}
 #if MISSTEP_LEVEL >= 2
-template <> INLINE_MEMBER void stage<FromF16>(const uint16_t *p, int64_t n, double *to) {
+INLINE void stage_as(FromF16, const uint16_t *p, int64_t n, double *to) {
     int64_t i = 0;
     for (; i + 4 <= n; i += 4)
         _mm256_storeu_pd(to + i, _mm256_cvtps_pd(_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)(p + i)))));
     for (; i < n; i++) to[i] = FromF16::one(p + i);
 }
 #endif
+template <class S> INLINE void stage(const typename S::item *p, int64_t n, double *to) { stage_as(S{}, p, n, to); }

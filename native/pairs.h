@@ -123,15 +123,15 @@ static void change(const Pairs &pairs, Change &out) {
 
 // Distance in units in the last place: the number of representable values between two bit patterns.
 template <class U, U EXPONENT> struct Ulps {
-    U top = 0;
-    int64_t equal = 0;
+    U top = 0, equal = 0;  // at most STAGED are counted at a time; one width throughout lets the compiler vectorise
     INLINE_MEMBER void add(U a, U b) {
         constexpr U SIGN = (U)(U(1) << (8 * sizeof(U) - 1)), SIZE = (U)(SIGN - 1);
         U x = a & SIZE, y = b & SIZE;
-        U apart = ((a ^ b) & SIGN) ? (U)(x + y) : x > y ? (U)(x - y) : (U)(y - x);
-        apart = x >= EXPONENT || y >= EXPONENT ? 0 : apart;
+        U larger = x > y ? x : y, smaller = x > y ? y : x;
+        U apart = (U)((a ^ b) & SIGN ? larger + smaller : larger - smaller);
+        apart = larger >= EXPONENT ? (U)0 : apart;
         top = apart > top ? apart : top;
-        equal += (a == b) | ((x > EXPONENT) & (y > EXPONENT));
+        equal = (U)(equal + (U)((a == b) | (smaller > EXPONENT)));
     }
 };
 
@@ -164,7 +164,7 @@ static void count_bits(const void *a, const void *b, int64_t n, int64_t &equal, 
     Counter counter;
     auto x = (const T *)a, y = (const T *)b;
     for (int64_t i = 0; i < n; i++) counter.add(x[i], y[i]);
-    equal += counter.equal;
+    equal += (int64_t)counter.equal;
     int64_t top = counter.top > (uint64_t)INT64_MAX ? INT64_MAX : (int64_t)counter.top;
     if (top > max_ulp) max_ulp = top;
 }
@@ -209,28 +209,34 @@ template <class Staged> static bool compare_at(const Pairs &pairs, Compare &out,
         staged.fill(pairs, i, n, scale);
         VD deltas = {}, squares = {}, rels = {}, tops = {}, top_rels = {}, dots = {}, squares_a = {}, squares_b = {};
         VL ok = {}, close = {}, apart = {};
+        // Two loops over the staged values: one alone has more running sums than the machine has registers.
         for (int64_t j = 0; j < padded; j += WD) {
             VD delta, size_a, size_b, dot;
             staged.read(j, delta, size_a, size_b, dot);
             VL both = (size_a <= LARGEST) & (size_b <= LARGEST);
-            VD d = (VD)((VL)delta & both);
-            VD x = (VD)((VL)size_a & both), y = (VD)((VL)size_b & both);
-            VD against = y > 0.0 ? y : x;
-            VD rel = d / (against > 0.0 ? against : splat(1.0));
-            rel = rel < LARGEST ? rel : splat(LARGEST);
+            VD d = (VD)((VL)delta & both), x = (VD)((VL)size_a & both), y = (VD)((VL)size_b & both);
             deltas += d;
             squares += d * d;
-            rels += rel;
             squares_a += x * x;
             squares_b += y * y;
             dots += (VD)((VL)dot & both);
             tops = d > tops ? d : tops;
-            top_rels = rel > top_rels ? rel : top_rels;
-            VL same = ~both & (delta == 0.0) & (size_a == size_a) & (size_b == size_b);
-            VL both_nan = (size_a != size_a) & (size_b != size_b);
             ok += both;
+        }
+        for (int64_t j = 0; j < padded; j += WD) {
+            VD delta, size_a, size_b, dot;
+            staged.read(j, delta, size_a, size_b, dot);
+            VL both = (size_a <= LARGEST) & (size_b <= LARGEST);
+            VD d = (VD)((VL)delta & both), x = (VD)((VL)size_a & both), y = (VD)((VL)size_b & both);
+            VD against = y > 0.0 ? y : x;
+            VD rel = d / (against > 0.0 ? against : splat(1.0));
+            rel = rel < LARGEST ? rel : splat(LARGEST);
+            rels += rel;
+            top_rels = rel > top_rels ? rel : top_rels;
+            VL known_a = size_a == size_a, known_b = size_b == size_b;
+            VL same = ~both & (delta == 0.0) & known_a & known_b;
             close += (both & (d <= atol + rtol * y)) | same;
-            apart += ~both & ~same & ~both_nan;
+            apart += ~both & ~same & (known_a | known_b);
         }
         double block = total(squares) + total(squares_a) + total(squares_b);
         if (!(block < 0x1p900)) too_large = true;

@@ -1,4 +1,4 @@
-"""Every test of the kernels runs on each engine there is: native with each instruction set of this machine, and numpy."""
+"""Every test of the kernels runs on each engine: native with each instruction set this machine has, and numpy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the kernels should say, computed the slow and obvious way: whole arrays, float64 (longdouble where it matters)."""
+"""What the kernels should say, computed the slow and obvious way: whole arrays in float64, sums in longdouble."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FLOATS = {
     "float8_e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
     "float8_e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
 }
-INTEGERS = {name: np.dtype(name) for name in "int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()}
+INTEGERS = {name: np.dtype(name) for name in (f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
 COMPLEX = {"complex64": np.complex64, "complex128": np.complex128}
 EVERY: dict[str, Any] = {**FLOATS, **INTEGERS, **COMPLEX, "bool": np.bool_}
 
