@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from misstep.cli import i18n, livewords, words
+from misstep.cli import filewords, i18n, livewords, words
 from misstep.cli.command import Command, Option, choose_language, help_records, summary
 from misstep.cli.i18n import Text
 from misstep.errors import MisstepError, nearest
@@ -27,6 +27,8 @@ COMMANDS: dict[str, tuple[str, Text]] = {
     "ls": ("misstep.cli.ls", words.ABOUT_LS),
     "show": ("misstep.cli.show", words.ABOUT_SHOW),
     "env": ("misstep.cli.env", words.ABOUT_ENV),
+    "diff": ("misstep.cli.diff", filewords.ABOUT_DIFF),
+    "export": ("misstep.cli.export", filewords.ABOUT_EXPORT),
     "ui": ("misstep.cli.ui", livewords.ABOUT_UI),
     "debug": ("misstep.cli.debug", livewords.ABOUT_DEBUG),
     "pause": ("misstep.cli.pause", livewords.ABOUT_PAUSE),
