@@ -8,6 +8,7 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 from mindspore import nn, ops
+from mindspore.graph.api import _pynative_executor
 from tests.contract import reference
 from tests.contract.adapter_contract import AdapterContract, Kind, Training
 
@@ -148,6 +149,8 @@ class TestMindSpore(AdapterContract):
     def make(self, kind: Kind) -> Training:
         ms.set_context(mode=ms.PYNATIVE_MODE)
         ms.set_seed(1)
+        # After an exception in a forward MindSpore goes on recording, and runs every TrainOneStepCell twice.
+        _pynative_executor.clear_res()
         model = MODELS[kind]().set_train()
         if isinstance(model, Mlp):
             ms.load_param_into_net(

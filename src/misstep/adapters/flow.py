@@ -102,12 +102,13 @@ class Flow:
             self.listener.at_node(Place(node, "forward", "before", "module", call.call))
         return call
 
-    def leave(self, call: Call, tensors: Sequence[Any]) -> None:
-        """A module is done: rows for what it returned."""
+    def leave(self, call: Call, tensors: Sequence[Any]) -> list[tuple[Any, int]]:
+        """A module is done: rows for what it returned. (tensor, row that first saw it) of each."""
         self.unwind(call)
-        self._give(call, tensors, (*call.inputs, *call.made))
+        made = self._give(call, tensors, (*call.inputs, *call.made))
         if self.listener.stepping:
             self.listener.at_node(Place(call.node, "forward", "after", "module", call.call))
+        return made
 
     def unwind(self, call: Call) -> None:
         """Forget a call and everything above it, also when it ended by an exception."""
@@ -221,10 +222,18 @@ class Flow:
     # ---- rows ----
 
     def put(
-        self, call: Call, role: Role, slot: int, tensor: Any, inputs: tuple[int, ...] | None, *, fresh: bool = False
+        self,
+        call: Call,
+        role: Role,
+        slot: int,
+        tensor: Any,
+        inputs: tuple[int, ...] | None,
+        *,
+        fresh: bool = False,
+        memory: Memory | None = None,
     ) -> int | None:
         """A row for one tensor: an alias when it was summarised already in this step and nobody wrote to it since."""
-        memory = self.measure(tensor)
+        memory = memory or self.measure(tensor)
         if memory is None:
             return None
         listener = self.listener
@@ -277,11 +286,15 @@ class Flow:
         around: tuple[int, ...] | None = (*scope.inputs, *scope.made) or None
         rows = []
         for slot, tensor in enumerate(tensors):
-            source = self.row_of(tensor)
+            memory = self.measure(tensor)
+            if memory is None:
+                continue
+            source = self._known(memory)
             if source is not None and call.operator:
                 row: int | None = source
             else:
-                row = self.put(call, "input", slot, tensor, None if source is not None or call.operator else around)
+                computed_from = None if source is not None or call.operator else around
+                row = self.put(call, "input", slot, tensor, computed_from, memory=memory)
             if row is None:
                 continue
             rows.append(row)
@@ -290,18 +303,24 @@ class Flow:
                 self._connect(source, call, slot)
         return tuple(rows)
 
-    def _give(self, call: Call, tensors: Sequence[Any], inputs: tuple[int, ...]) -> None:
-        rows = []
+    def _give(self, call: Call, tensors: Sequence[Any], inputs: tuple[int, ...]) -> list[tuple[Any, int]]:
+        rows, made = [], []
         for slot, tensor in enumerate(tensors):
-            row = self.put(call, "output", slot, tensor, inputs, fresh=call.operator)
+            memory = self.measure(tensor)
+            if memory is None:
+                continue
+            source = None if call.operator else self._known(memory)
+            row = self.put(call, "output", slot, tensor, inputs, fresh=call.operator, memory=memory)
             if row is None:
                 continue
             rows.append(row)
-            source = self.row_of(tensor)
-            self._owners.setdefault(row if source is None else source, []).append((call, slot))
+            first = row if source is None else source
+            made.append((tensor, first))
+            self._owners.setdefault(first, []).append((call, slot))
         call.outputs = tuple(rows)
         if call.parent is not None:
             call.parent.made.extend(rows)
+        return made
 
     def _connect(self, source: int, call: Call, slot: int) -> None:
         catalog = self.listener.catalog

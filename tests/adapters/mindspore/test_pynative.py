@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from mindspore import nn
 from mindspore.experimental import optim
+from tests.adapters.mindspore.trainings import INPUTS, STYLES, Fault, Style, train, watch
 
 from misstep.adapters.base import Level
-from tests.adapters.mindspore.trainings import INPUTS, STYLES, Fault, Style, train, watch
 
 PLACES = ["fc1:output", "bad:output", "act:output", "fc2:output", "Net:output", "MSELoss:output"]
 
@@ -108,8 +108,9 @@ def test_an_optimizer_that_changes_nothing_on_this_platform_shows_unchanged_weig
 
 
 def test_two_networks_keep_their_names_apart() -> None:
-    from misstep.adapters.base import adapter_named
     from tests.contract.recording import Recording
+
+    from misstep.adapters.base import adapter_named
 
     class Maker(nn.Cell):
         def __init__(self) -> None:
@@ -162,8 +163,9 @@ def test_a_compiled_function_among_cells_is_one_place() -> None:
 def test_a_forked_child_is_silent() -> None:
     import os
 
-    from misstep.adapters.base import adapter_named
     from tests.contract.recording import Recording
+
+    from misstep.adapters.base import adapter_named
 
     recording, adapter = Recording(), adapter_named("mindspore")
     adapter.attach(recording)

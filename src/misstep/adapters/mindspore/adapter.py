@@ -13,8 +13,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from threading import get_ident
-from time import perf_counter_ns
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 import mindspore as ms
@@ -26,7 +25,8 @@ from numpy.typing import NDArray
 from misstep.adapters.base import Level, Listener, Place, Update
 from misstep.adapters.flow import Call, Flow
 from misstep.adapters.mindspore import tensors
-from misstep.adapters.mindspore.compiled import optimizers_of, scalar_of, title_of
+from misstep.adapters.mindspore.compiled import CompiledCode
+from misstep.adapters.mindspore.guard import Guard, Nothing
 from misstep.adapters.mindspore.names import OPTIMIZERS, WRAPPERS, Names, learning_rate
 from misstep.adapters.mindspore.ops import OperatorWatch
 from misstep.adapters.mindspore.seams import Seams
@@ -47,13 +47,17 @@ class MindSporeAdapter:
         self.cost_ns = 0
         self._attached = 0
         """Which attachment this is; a hook left in an older graph must not speak into a newer one."""
+        self.compiled = CompiledCode(self)
         self._seams = Seams(self)
         self._listener: Listener | None = None
         self._reset()
 
     def _reset(self) -> None:
         self._live = False
-        self._forwards = 0
+        self.forwards = 0
+        """Forwards of value_and_grad under way."""
+        self.depth = 0
+        """Networks under way: cells called now belong to one."""
         self._result: Any = None
         self._losses: list[float | None] = []
         self._gradients: dict[int, Any] = {}
@@ -108,6 +112,10 @@ class MindSporeAdapter:
     # ---- facts ----
 
     @property
+    def listening(self) -> Listener | None:
+        return self._listener
+
+    @property
     def listener(self) -> Listener:
         assert self._listener is not None, "the MindSpore adapter is not attached"
         return self._listener
@@ -151,22 +159,33 @@ class MindSporeAdapter:
     def cell_called(self, call: Callable[..., Any], cell: nn.Cell, args: Any, kwargs: Any) -> Any:
         if isinstance(cell, OPTIMIZERS):
             return self._update(lambda: call(cell, *args, **kwargs), cell, args[0] if args else (), sys._getframe(2))
+        if self.depth:
+            if self.level in ("off", "guard") or not _pynative_executor.enable_grad():
+                return call(cell, *args, **kwargs)
+            return self._cell(call, cell, args, kwargs, sys._getframe(2))
         if context.get_context("mode") == context.GRAPH_MODE and os.getenv("MS_JIT") != "0":
-            return self._compiled(lambda: call(cell, *args, **kwargs), cell, sys._getframe(2))
-        outermost = not self._forwards and not self.flow.stack[1:]
+            return self.compiled.network(lambda: call(cell, *args, **kwargs), cell, sys._getframe(2))
+        outermost = not self.forwards
         if not _pynative_executor.enable_grad() or (outermost and not cell.requires_grad):
             return call(cell, *args, **kwargs)
-        if outermost:
-            self._result = None
+        return self._network(call, cell, args, kwargs, outermost, sys._getframe(2))
+
+    def _network(
+        self, call: Callable[..., Any], cell: nn.Cell, args: Any, kwargs: Any, outermost: bool, frame: FrameType
+    ) -> Any:
+        """A cell that no other watched cell called. MindSpore's own wrappers are looked through."""
+        wrapper = isinstance(cell, WRAPPERS)
+        if not wrapper:
+            with self.guarded("before a network"):
+                self._network_called(cell)
         with self._recording(outermost):
-            if isinstance(cell, WRAPPERS):
-                self._forwards += 1
-                try:
-                    result = call(cell, *args, **kwargs)
-                finally:
-                    self._forwards -= 1
-            else:
-                result = self._cell(call, cell, args, kwargs, sys._getframe(2))
+            self.forwards += wrapper
+            self.depth += not wrapper
+            try:
+                result = call(cell, *args, **kwargs) if wrapper else self._cell(call, cell, args, kwargs, frame)
+            finally:
+                self.forwards -= wrapper
+                self.depth -= not wrapper
         if outermost:
             self._result = result
         return result
@@ -174,10 +193,8 @@ class MindSporeAdapter:
     def _cell(self, call: Callable[..., Any], cell: nn.Cell, args: Any, kwargs: Any, frame: FrameType) -> Any:
         """One cell with gradients on: rows for what goes in and comes out."""
         seen: Call | None = None
-        with self.guarded("before a cell"):
-            if not self.flow.stack[1:]:
-                self._network_called(cell)
-            if self.level in ("module", "op"):
+        if self.level in ("module", "op"):
+            with self.guarded("before a cell"):
                 node, name = self.names.node(cell, frame)
                 seen = self.flow.enter(node, name, tensors.leaves((args, kwargs) if kwargs else args))
         try:
@@ -187,10 +204,8 @@ class MindSporeAdapter:
             raise
         if seen is not None:
             with self.guarded("after a cell"):
-                made = tensors.leaves(out)
-                self.flow.leave(seen, made)
-                for tensor in made:
-                    self.hear_gradient(tensor)
+                for tensor, row in self.flow.leave(seen, tensors.leaves(out)):
+                    self.hear(tensor, row)
         return out
 
     def _network_called(self, cell: nn.Cell) -> None:
@@ -200,10 +215,12 @@ class MindSporeAdapter:
 
     def hear_gradient(self, tensor: Any) -> None:
         """Have the gradient of this tensor told when backward reaches it; one hook per tensor and step."""
-        if isinstance(tensor, ms.Parameter):
-            return
         row = self.flow.row_of(tensor)
-        if row is None or row in self._hooked or not self.flow.has_maker(row):
+        if row is not None and self.flow.has_maker(row):
+            self.hear(tensor, row)
+
+    def hear(self, tensor: Any, row: int) -> None:
+        if row in self._hooked or isinstance(tensor, ms.Parameter):
             return
         step, attached = self.listener.step, self._attached
 
@@ -216,7 +233,7 @@ class MindSporeAdapter:
 
         self._hooked[row] = tensor.register_hook(arrived)
 
-    def _unhook(self, inputs: Sequence[Any]) -> None:
+    def unhook(self, inputs: Sequence[Any]) -> None:
         """A hook on what goes into compiled code would be compiled with it, and the compiler knows little Python."""
         for tensor in inputs:
             row = self.flow.row_of(tensor)
@@ -229,15 +246,15 @@ class MindSporeAdapter:
     def forward_called(self, forward: Callable[..., Any], function: Any, args: Any, kwargs: Any) -> Any:
         """The forward of value_and_grad; for TrainOneStepCell, whose network has run already, it only answers."""
         ran = self._result
-        with self._recording(self._forwards == 0):
-            self._forwards += 1
+        with self._recording(self.forwards == 0):
+            self.forwards += 1
             try:
                 result = forward(function, *args, **kwargs)
             except BaseException as error:
                 self._raised(error, None)
                 raise
             finally:
-                self._forwards -= 1
+                self.forwards -= 1
         self._result = result if tensors.leaves(result) else ran
         return result
 
@@ -247,7 +264,7 @@ class MindSporeAdapter:
         result, self._result = self._result, None
         if weights is not None:
             with self.guarded("at backward"):
-                self._loss(result)
+                self.tell_loss(result)
         self.busy = True
         try:
             return gradient(executor, obj, operation, weights, *rest)
@@ -257,7 +274,7 @@ class MindSporeAdapter:
         finally:
             self.busy = self._listener is None
 
-    def _loss(self, result: Any) -> None:
+    def tell_loss(self, result: Any) -> None:
         self._go_live()
         for loss in tensors.leaves(result)[:1]:
             self._losses.append(tensors.number(loss))
@@ -270,12 +287,12 @@ class MindSporeAdapter:
         """A call of an optimizer: one step ends with it."""
         rate = None
         with self.guarded("before an update"):
-            rate = self._before_update(optimizer, tensors.leaves(gradients), frame)
-        result = self._undisturbed(run)
-        self._after_update([optimizer], rate)
+            rate = self.before_update(optimizer, tensors.leaves(gradients), frame)
+        result = self.undisturbed(run)
+        self.after_update([optimizer], rate)
         return result
 
-    def _before_update(self, optimizer: nn.Cell, gradients: Sequence[Any], frame: FrameType) -> float | None:
+    def before_update(self, optimizer: nn.Cell, gradients: Sequence[Any], frame: FrameType) -> float | None:
         node = self.names.optimizer(optimizer, frame)
         self._go_live()
         self._tell_initial()
@@ -293,7 +310,7 @@ class MindSporeAdapter:
         self.listener.before_update(self)
         return rate
 
-    def _after_update(self, optimizers: Sequence[nn.Cell], rate: float | None) -> None:
+    def after_update(self, optimizers: Sequence[nn.Cell], rate: float | None) -> None:
         with self.guarded("after an update"):
             weights = [parameter for optimizer in optimizers for parameter in optimizer.parameters]
             if self.level == "guard":
@@ -321,74 +338,9 @@ class MindSporeAdapter:
                 self._gradients.clear()
                 self.network_ran = False
 
-    # ---- compiled code ----
+    # ---- manners ----
 
-    def _compiled(self, run: Callable[[], Any], cell: nn.Cell, frame: FrameType) -> Any:
-        """The root of a graph-mode network. With an optimizer inside it is a whole training step."""
-        optimizers: list[nn.Cell] = []
-        with self.guarded("before a compiled network"):
-            optimizers = optimizers_of(cell)
-            if optimizers:
-                self.names.adopt(cell)
-        return self._compiled_step(run, optimizers, frame) if optimizers else self._undisturbed(run)
-
-    def compiled_called(self, call: Callable[..., Any], executor: Any, args: Any, kwargs: Any) -> Any:
-        """A function compiled by `jit`: a training step, a graph-mode gradient, or one place among cells."""
-        run = lambda: call(executor, *args, **kwargs)  # noqa: E731
-        with self.guarded("before a compiled function"):
-            self._unhook(tensors.leaves((args, kwargs)))
-        if executor.obj is not None and self.flow.stack[1:]:
-            return self._undisturbed(run)  # the construct of a cell: the cell is the place
-        optimizers: list[nn.Cell] = []
-        with self.guarded("before a compiled function"):
-            optimizers = optimizers_of(executor.obj or executor.fn)
-        if optimizers:
-            return self._compiled_step(run, optimizers, sys._getframe(2))
-        if self._forwards or self.flow.stack[1:]:
-            return self._compiled_place(run, executor, args, kwargs)
-        result = self._undisturbed(run)
-        with self.guarded("after a compiled function"):
-            if executor.fn.__name__ == "after_grad" and (loss := scalar_of(result)) is not None:
-                self._loss(loss)
-        return result
-
-    def _compiled_step(self, run: Callable[[], Any], optimizers: list[nn.Cell], frame: FrameType) -> Any:
-        rate = None
-        with self.guarded("before a compiled step"):
-            rate = self._before_update(optimizers[0], (), frame)
-        result = self._undisturbed(run)
-        with self.guarded("after a compiled step"):
-            loss = scalar_of(result)
-            if loss is not None:
-                self._loss(loss)
-        self._after_update(optimizers, rate)
-        return result
-
-    def _compiled_place(self, run: Callable[[], Any], executor: Any, args: Any, kwargs: Any) -> Any:
-        """Compiled code among cells that are watched: one node, its insides unseen."""
-        call: Call | None = None
-        with self.guarded("before a compiled function"):
-            if self.level in ("module", "op"):
-                title = title_of(executor.fn)
-                scope = self.flow.stack[-1].name
-                name = f"{scope}.{title}" if scope else title
-                node = self.listener.catalog.node(name, "module", "jit", graph=title)
-                call = self.flow.enter(node, name, tensors.leaves((args, kwargs)))
-        try:
-            result = self._undisturbed(run)
-        except BaseException:
-            if call is not None:
-                self.flow.unwind(call)
-            raise
-        if call is not None:
-            with self.guarded("after a compiled function"):
-                made = tensors.leaves(result)
-                self.flow.leave(call, made)
-                for tensor in made:
-                    self.hear_gradient(tensor)
-        return result
-
-    def _undisturbed(self, run: Callable[[], Any]) -> Any:
+    def undisturbed(self, run: Callable[[], Any]) -> Any:
         """Run MindSpore's own code without listening inside."""
         self.busy = True
         try:
@@ -398,8 +350,6 @@ class MindSporeAdapter:
             raise
         finally:
             self.busy = self._listener is None
-
-    # ---- manners ----
 
     def _go_live(self) -> None:
         if not self._live:
@@ -425,7 +375,7 @@ class MindSporeAdapter:
 
     def _recording(self, outermost: bool) -> Any:
         """At op level the dispatcher listens for the length of an outermost forward."""
-        return self.operators if outermost and self.level == "op" and not self._forwards else _NOTHING
+        return self.operators if outermost and self.level == "op" and not self.forwards else Nothing()
 
     def _raised(self, error: BaseException, call: Call | None) -> None:
         where = call.name if call is not None else self.flow.stack[-1].name
@@ -442,39 +392,4 @@ class MindSporeAdapter:
         return Guard(self, where)
 
 
-class Guard:
-    """Times what is ours and keeps its failures from the user's program."""
-
-    __slots__ = ("adapter", "start", "where")
-
-    def __init__(self, adapter: MindSporeAdapter, where: str) -> None:
-        self.adapter = adapter
-        self.where = where
-
-    def __enter__(self) -> None:
-        # What the listener calls of MindSpore while it looks (a learning rate, a copy) is not training.
-        self.adapter.busy = True
-        self.start = perf_counter_ns()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        adapter = self.adapter
-        adapter.cost_ns += perf_counter_ns() - self.start
-        listener = adapter._listener
-        adapter.busy = listener is None
-        if error is None or not isinstance(error, Exception):
-            return False
-        if listener is not None:
-            listener.trouble(self.where, error)
-        return True
-
-
-class _Nothing:
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *_: object) -> None: ...
-
-
-_NOTHING = _Nothing()
 _fork_handler: list[bool] = []

@@ -1,25 +1,115 @@
-"""What can be told of compiled code from outside: whether it trains, what it is called, and the loss it returned."""
+"""Compiled code, from outside: nothing in it can be observed from Python, so it is one step or one place.
+
+A compiled network or function that holds an optimizer is a training step: weights before and after, the loss it
+returned. One that runs among watched cells is a place: what went in, what came out. `jit` compiles hooks too, so those
+on its inputs are taken off before.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from types import FrameType, MethodType
+from typing import TYPE_CHECKING, Any
 
 from mindspore import nn
 
+from misstep.adapters.flow import Call
 from misstep.adapters.mindspore.names import OPTIMIZERS
 from misstep.adapters.mindspore.tensors import leaves
+
+if TYPE_CHECKING:
+    from misstep.adapters.mindspore.adapter import MindSporeAdapter
 
 _DEEPEST = 3
 """How many functions deep an optimizer is looked for: a step calls a helper that holds it."""
 
+_KNOWN: dict[int, tuple[Callable[[], Any], list[weakref.ref[nn.Cell]]]] = {}
+"""Searched once: a compiled function is called every step."""
+
+
+class CompiledCode:
+    """What the adapter does when compiled code is called."""
+
+    def __init__(self, adapter: MindSporeAdapter) -> None:
+        self.adapter = adapter
+
+    def network(self, run: Callable[[], Any], cell: nn.Cell, frame: FrameType) -> Any:
+        """The root of a graph-mode network. With an optimizer inside it is a whole training step."""
+        adapter = self.adapter
+        optimizers: list[nn.Cell] = []
+        with adapter.guarded("before a compiled network"):
+            optimizers = optimizers_of(cell)
+            if optimizers:
+                adapter.names.adopt(cell)
+        return self._step(run, optimizers, frame) if optimizers else adapter.undisturbed(run)
+
+    def function(self, call: Callable[..., Any], executor: Any, args: Any, kwargs: Any) -> Any:
+        """A function compiled by `jit`: a training step, a graph-mode gradient, or one place among cells."""
+        adapter = self.adapter
+        run = lambda: call(executor, *args, **kwargs)  # noqa: E731
+        with adapter.guarded("before a compiled function"):
+            adapter.unhook(leaves((args, kwargs)))
+        if executor.obj is not None and adapter.depth:
+            return adapter.undisturbed(run)  # the construct of a cell: the cell is the place
+        optimizers: list[nn.Cell] = []
+        with adapter.guarded("before a compiled function"):
+            optimizers = optimizers_of(executor.obj or executor.fn)
+        if optimizers:
+            return self._step(run, optimizers, sys._getframe(2))
+        if adapter.forwards or adapter.depth:
+            return self._place(run, executor, args, kwargs)
+        result = adapter.undisturbed(run)
+        with adapter.guarded("after a compiled function"):
+            if executor.fn.__name__ == "after_grad" and (loss := scalar_of(result)) is not None:
+                adapter.tell_loss(loss)
+        return result
+
+    def _step(self, run: Callable[[], Any], optimizers: list[nn.Cell], frame: FrameType) -> Any:
+        adapter = self.adapter
+        rate = None
+        with adapter.guarded("before a compiled step"):
+            rate = adapter.before_update(optimizers[0], (), frame)
+        result = adapter.undisturbed(run)
+        with adapter.guarded("after a compiled step"):
+            loss = scalar_of(result)
+            if loss is not None:
+                adapter.tell_loss(loss)
+        adapter.after_update(optimizers, rate)
+        return result
+
+    def _place(self, run: Callable[[], Any], executor: Any, args: Any, kwargs: Any) -> Any:
+        """Compiled code among cells that are watched: one node, its insides unseen."""
+        adapter = self.adapter
+        call: Call | None = None
+        with adapter.guarded("before a compiled function"):
+            if adapter.level in ("module", "op"):
+                title = title_of(executor.fn)
+                scope = adapter.flow.stack[-1].name
+                name = f"{scope}.{title}" if scope else title
+                node = adapter.listener.catalog.node(name, "module", "jit", graph=title)
+                call = adapter.flow.enter(node, name, leaves((args, kwargs)))
+        try:
+            result = adapter.undisturbed(run)
+        except BaseException:
+            if call is not None:
+                adapter.flow.unwind(call)
+            raise
+        if call is not None:
+            with adapter.guarded("after a compiled function"):
+                for tensor, row in adapter.flow.leave(call, leaves(result)):
+                    adapter.hear(tensor, row)
+        return result
+
 
 def optimizers_of(thing: Any) -> list[nn.Cell]:
     """Optimizers inside a cell, or used by a function through its closure and its globals."""
-    found: dict[int, nn.Cell] = {}
-    for optimizer in _search(thing, _DEEPEST):
-        found.setdefault(id(optimizer), optimizer)
-    return list(found.values())
+    known = _KNOWN.get(id(thing))
+    if known is None or known[0]() is not thing:
+        found = {id(optimizer): weakref.ref(optimizer) for optimizer in _search(thing, _DEEPEST)}
+        known = _KNOWN[id(thing)] = (_reference(thing), list(found.values()))
+    return [optimizer for reference in known[1] if (optimizer := reference()) is not None]
 
 
 def scalar_of(result: Any) -> Any | None:
@@ -30,6 +120,11 @@ def scalar_of(result: Any) -> Any | None:
 
 def title_of(function: Any) -> str:
     return str(getattr(function, "__name__", type(function).__name__)).strip("<>")
+
+
+def _reference(thing: Any) -> Callable[[], Any]:
+    """A bound method is made anew at every look; it lives as long as the function below it."""
+    return weakref.WeakMethod(thing) if isinstance(thing, MethodType) else weakref.ref(thing)
 
 
 def _search(thing: Any, depth: int) -> Iterator[nn.Cell]:

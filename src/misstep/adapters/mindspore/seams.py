@@ -58,7 +58,7 @@ class Seams:
         def jit_call(executor: Any, *args: Any, **kwargs: Any) -> Any:
             if adapter.busy or adapter.thread not in (0, get_ident()):
                 return compiled(executor, *args, **kwargs)
-            return adapter.compiled_called(compiled, executor, args, kwargs)
+            return adapter.compiled.function(compiled, executor, args, kwargs)
 
         self._replace(Cell, "__call__", cell_call)
         self._replace(composite, "_pynative_func_grad_forward", grad_forward)
