@@ -35,7 +35,7 @@ from misstep.core.payloads import ComparisonHeader, DryRun, HitList, SearchResul
 from misstep.core.slices import Array
 from misstep.core.views import HitView, WatchpointView
 from misstep.core.wire import HUB_FILE
-from misstep.errors import ControlError, MisstepError, RunNotFound, StaleCommand, TensorUnavailable, need
+from misstep.errors import AddressError, ControlError, MisstepError, RunNotFound, StaleCommand, TensorUnavailable, need
 from misstep.settings import Settings
 from misstep.store.reader import Run
 from misstep.store.runs import resolve
@@ -388,6 +388,8 @@ def _error(body: bytes, status: int) -> MisstepError:
         return TensorUnavailable(text, address=str(told.get("address", "")), reason=str(told.get("reason", "")))
     if code == "RunNotFound":
         return RunNotFound(text)
+    if code == "AddressError":
+        return AddressError(text)
     return StaleCommand(text) if code == "stale_state" else ControlError(text, code=code or "failed")
 
 

@@ -37,6 +37,7 @@ from misstep.core.wire import (
     Answer,
     AskTensor,
     Bye,
+    Digest,
     Earliest,
     Edit,
     FromHub,
@@ -75,6 +76,7 @@ class Controller:
         self.look = Look(session, limit_mb=settings.memory_mb / 8)
         self.edits = Edits(session, settings)
         self._digests = Digests(session)
+        self._initial: Digest | None = None
         self._cond = threading.Condition()
         self._jobs: deque[tuple[str, Callable[[], None]]] = deque()
         self._queued: dict[str, QueuedView] = {}
@@ -112,10 +114,19 @@ class Controller:
 
     def initial_pause(self) -> None:
         """Before the first step: wait for a debugger when the settings say so."""
+        initial = getattr(self.session, "_initial_frame", None)
+        if self.world_size > 1 and initial is not None:
+            # Only who knows that replicas began equal can say later that gradients were not averaged.
+            self._initial = self._digests.of_step(initial)
+            self._tell_initial()
         if self.settings.pause_at_start:
             with self._cond:
                 verdict = self.control.starting(pause=True)
             self._after(verdict)
+
+    def _tell_initial(self) -> None:
+        if self._initial is not None and self.link is not None and self.control.step == 0:
+            self.link.tell_step(StepDone(0, digest=self._initial))
 
     def at_node(self, place: Place) -> None:
         """May block. Called only while `wants_nodes`."""
@@ -342,6 +353,7 @@ class Controller:
     def _link_changed(self, connected: bool) -> None:
         if connected:
             self._told_nodes = 0
+            self._tell_initial()
         with self._cond:
             if not connected:
                 self.control.coordinated = False

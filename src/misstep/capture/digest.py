@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from misstep.adapters.frame import Frame
 from misstep.capture.debuggee import Debuggee
 from misstep.core.address import ROLE_CODES
 from misstep.core.wire import Digest
@@ -30,8 +31,9 @@ class Digests:
         self._roles = np.zeros(0, np.uint8)
         self._names: dict[bytes, int] = {}
 
-    def of_step(self) -> Digest | None:
-        frame = self._session.frame
+    def of_step(self, frame: Frame | None = None) -> Digest | None:
+        """Of the step under way, or of another frame (the initial weights)."""
+        frame = self._session.frame if frame is None else frame
         if not len(frame):
             return None
         tensors = np.array(frame.tensors)
@@ -45,12 +47,6 @@ class Digests:
             names=self._name_hash(tensors[weights]),
             batch=int(hashes(summary[inputs[:1]])[0]) if inputs.size else 0,
         )
-
-    def names(self, which: str) -> list[str]:
-        """The weights of the step in the order of the digest, to say which one differs."""
-        frame, catalog = self._session.frame, self._session.catalog
-        found = [number for number in frame.tensors if catalog.graph.tensors[number].role == which]
-        return [str(catalog.address(number)) for number in found]
 
     def _roles_of(self, largest: int) -> Any:
         if largest >= len(self._roles):

@@ -123,7 +123,8 @@ class AcrossRanks:
             others = [value for other, value in finite.items() if other != rank]
             if not others:
                 continue
-            middle = statistics.median(others)
+            # Of three or more the median is the healthy one; of two, the other.
+            middle = statistics.median(finite.values() if len(finite) > 2 else others)
             if not math.isfinite(loss):
                 found.append(
                     RankFinding(

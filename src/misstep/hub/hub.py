@@ -201,7 +201,8 @@ class Hub:
         if live is not None and live.ranks:
             return live.state()
         run = self.reader(name)
-        rev, step = self._shown.get(name, (1, run.last_step.number if run.last_step else 0))
+        first = live.rev if live is not None else 1
+        rev, step = self._shown.get(name, (first, run.last_step.number if run.last_step else 0))
         return m.State(name, rev, "ended" if live is not None and live.ended else "offline", step)
 
     def hits(self, name: str) -> list[HitView]:

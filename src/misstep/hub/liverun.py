@@ -98,8 +98,9 @@ class LiveRun:
         self.ended.pop(trainee.rank, None)
         self.started = self.started or told.started
         self.command, self.host = told.command, told.host
-        self.world_size = max(self.world_size, told.world_size)
-        self._across = AcrossRanks(self.world_size)
+        if told.world_size > self.world_size:
+            self.world_size = told.world_size
+            self._across = AcrossRanks(self.world_size)
         self.steps[trainee.rank] = told.standing.step
         self.watchpoints = {view.id: view for view in told.watchpoints}
         if self.world_size > 1:
