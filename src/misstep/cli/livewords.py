@@ -51,6 +51,7 @@ HELP_UNTIL = Text(
 HELP_LIMIT = Text("How many to show.", "显示多少条。")
 HELP_COMMANDS = Text("Do these commands and leave; may be repeated.", "执行这些命令后退出；可重复。")
 
+OPEN = Text("open {page}  ·  misstep debug last", "请打开 {page}  ·  misstep debug last")
 SERVING = Text("misstep: open {page}", "misstep：请打开 {page}")
 DRY = Text("would hit {hits} of {tensors} tensors now", "现在会命中 {tensors} 个张量中的 {hits} 个")
 NO_HITS = Text("no hits", "没有命中")

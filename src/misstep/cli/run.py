@@ -6,6 +6,7 @@ this process ── environment: PYTHONPATH = shim, MISSTEP_RUN = the run direct
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shlex
@@ -17,7 +18,7 @@ from typing import Any
 import click
 
 from misstep.capture.attach import environment_for_child
-from misstep.cli import words
+from misstep.cli import livewords, words
 from misstep.cli.command import command as define
 from misstep.cli.command import dir_option, option
 from misstep.cli.launch import NOT_FOUND, CannotStart, run_command
@@ -25,6 +26,7 @@ from misstep.cli.progress import Progress
 from misstep.cli.report import report_run
 from misstep.cli.status import StatusLine, can_draw
 from misstep.core.watchtext import parse_watch
+from misstep.errors import MisstepError
 from misstep.settings import BY_NAME, SETTINGS, Settings
 from misstep.store.runs import new_run_directory
 
@@ -115,8 +117,25 @@ def child_environment(command: tuple[str, ...], settings: Settings, given: set[s
 
 
 def hub_for_run(run: Path, settings: Settings) -> dict[str, str]:
-    """The variables by which trainees find the hub of this run; none while a hub is not part of `misstep run`."""
-    return {}
+    """Start a hub and give the variables by which trainees find it, when somebody may want one from the beginning.
+
+    In a script or a batch job nobody reads a link; there the command's output stays its own, and a debugger that
+    comes later brings its own hub (`misstep debug last`, `misstep ui`).
+    """
+    actions = (settings.then, settings.on_nan, settings.watch)
+    asked = settings.pause_at_start or any("pause" in action for action in actions)
+    if settings.hub or not (asked or can_draw(sys.stderr)):
+        return {}
+    try:
+        from misstep.hub import start_hub
+
+        hub = start_hub(run.parent)
+    except MisstepError as error:
+        _say(str(error))
+        return {}
+    atexit.register(hub.stop)
+    _say(livewords.OPEN(page=hub.page))
+    return hub.environment()
 
 
 def _drawing(progress: Progress, line: StatusLine | None) -> Callable[[], None]:
