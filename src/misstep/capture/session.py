@@ -16,13 +16,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from misstep.adapters.base import Adapter, Level, Place, TrainingStopped, Update, adapter_for
 from misstep.adapters.frame import Catalog, Frame
-from misstep.capture.controller import Controller
 from misstep.capture.evidence import EvidenceRoom, RowEvidence
 from misstep.capture.facts import run_info
 from misstep.capture.plan import Plan
@@ -32,7 +31,7 @@ from misstep.core.evaluate import DryRun, Evaluator
 from misstep.core.finding import Verdict
 from misstep.core.graph import Edge, Node, TensorKey
 from misstep.core.recommend import recommended
-from misstep.core.run import Step
+from misstep.core.run import HUB_FILE, Step
 from misstep.core.stats import DTYPE_NAMES, Array, TensorStats
 from misstep.core.watch import Action, Hit, Watchpoint
 from misstep.core.watchtext import parse_watch, watchpoint
@@ -40,6 +39,9 @@ from misstep.errors import TensorUnavailable
 from misstep.settings import Settings
 from misstep.store.runs import new_run_directory
 from misstep.store.writer import RunWriter
+
+if TYPE_CHECKING:
+    from misstep.capture.controller import Controller
 
 _MOST_TROUBLES_TOLD = 3
 """Kinds of own failures shown in the terminal; one fault of ours often shows in many places."""
@@ -73,6 +75,9 @@ class Session:
         self._wants_stale = True
         self._level: Level = "off"
         self._initial_frame: Frame | None = None
+        self._world_size = 1
+        self._command: tuple[str, ...] = ()
+        self._next_look = 0.0
         self._step_began = time.perf_counter()
         self._pid = os.getpid()
         self._refused_told = 0
@@ -109,6 +114,8 @@ class Session:
     def add_watchpoint(self, watch: Watchpoint) -> Watchpoint:
         added = self.evaluator.add(watch)
         self._wants_stale = True
+        if added.then == "pause" and self.controller is None and self.writer is not None:
+            self._connect()
         if self.writer is not None:
             self.writer.watchpoint("add" if watch.id == 0 else "update", added)
         return added
@@ -223,7 +230,10 @@ class Session:
             self.rank = self.writer.rank
             for watch in self.evaluator.watchpoints:
                 self.writer.watchpoint("add", watch)
-            self._connect(world, info.command)
+            self._world_size, self._command = world, info.command
+            pausing = any(watch.then == "pause" for watch in self.evaluator.watchpoints)
+            if self.settings.hub or self.settings.pause_at_start or pausing:
+                self._connect()
         self._set_level(adapter, self.plan.level_for(self.step))
         if self._level not in ("module", "op"):
             self._first_pause()
@@ -281,6 +291,7 @@ class Session:
         if said and self.writer is not None:
             self.writer.event("level", text=said, interval=self.plan.interval)
         waited = time.perf_counter()
+        self._look_for_debugger()
         if self.controller is not None and not self.ended:
             self.controller.step_boundary(step, () if update.overflow else self.hits)
         waited = time.perf_counter() - waited
@@ -389,10 +400,22 @@ class Session:
         """The rows there are to look at: of the step under way, or the initial weights before the first."""
         return self._initial_frame if self._initial_frame is not None else self.frame
 
-    def _connect(self, world_size: int, command: tuple[str, ...]) -> None:
-        self.controller = Controller(self.settings, self, world_size=world_size)
+    def _connect(self) -> None:
+        """Let the live debugger in once somebody asks for it: a hub of the settings, or one that came later."""
+        # Imported here: its message types cost more to load than everything else in the trainee together.
+        from misstep.capture.controller import Controller
+
+        self.controller = Controller(self.settings, self, world_size=self._world_size)
         self.controller.on_wants_nodes = self._want_nodes
-        self.controller.attach_link(command=command)
+        self.controller.attach_link(command=self._command)
+
+    def _look_for_debugger(self) -> None:
+        """At most once a second: has somebody written the address of a hub into the run directory?"""
+        now = time.monotonic()
+        if self.controller is None and now >= self._next_look and self.writer is not None:
+            self._next_look = now + 1.0
+            if (self.writer.directory / HUB_FILE).exists():
+                self._connect()
 
     def _want_nodes(self, wanted: bool) -> None:
         self.stepping = wanted

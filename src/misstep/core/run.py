@@ -16,6 +16,9 @@ RunState = Literal["starting", "running", "paused", "finished", "failed", "stopp
 FORMAT_VERSION = 1
 """Of the run directory; a reader refuses a later one with a clear error."""
 
+HUB_FILE = "hub.json"
+"""In a run directory: where the hub that wants to talk to this run listens."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:

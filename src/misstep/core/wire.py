@@ -16,14 +16,13 @@ from typing import Any, Literal
 import msgspec
 
 from misstep.core.messages import Command, WatchEdit
+from misstep.core.run import HUB_FILE as HUB_FILE
 from misstep.core.views import ControlPhase, Granularity, HitView, Number, PlaceView, QueuedView, Reason, WatchpointView
 from misstep.errors import MisstepError
 
 LINK_PROTOCOL = 1
 LARGEST_HEADER = 16 << 20
 LARGEST_DATA = 256 << 20
-HUB_FILE = "hub.json"
-"""In a run directory: where a hub that came later can be reached."""
 
 _LENGTHS = struct.Struct("<II")
 
