@@ -6,7 +6,8 @@
 
 The same network trains over the same batches, by hand and by Model, in turns, on one thread, in CPU time; a value is
 the median ratio to the loop by hand. The control is that loop against itself: a difference smaller than the control's
-distance from 1 means nothing.
+distance from 1 means nothing. On a busy machine two runs of one case have differed by a tenth: believe a run only when
+every control lies within 1 %, and run it twice.
 """
 
 from __future__ import annotations
