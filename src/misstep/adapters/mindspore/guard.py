@@ -6,6 +6,8 @@ from time import perf_counter_ns
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from misstep.adapters.mindspore.tensors import waiting
+
 if TYPE_CHECKING:
     from misstep.adapters.mindspore.adapter import MindSporeAdapter
 
@@ -22,13 +24,13 @@ class Guard:
     def __enter__(self) -> None:
         # What the listener calls of MindSpore while it looks (a learning rate, a copy) is not training.
         self.was_busy, self.adapter.busy = self.adapter.busy, True
-        self.start = perf_counter_ns()
+        self.start = perf_counter_ns() - waiting.ns
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
         adapter = self.adapter
-        adapter.cost_ns += perf_counter_ns() - self.start
+        adapter.cost_ns += perf_counter_ns() - waiting.ns - self.start
         listener = adapter.listening
         adapter.busy = self.was_busy or listener is None
         if error is None or not isinstance(error, Exception):
