@@ -1,0 +1,115 @@
+// The control bar: where training stands and why, and everything that moves it. Continue and Pause share one place.
+import { useSignal } from "@preact/signals";
+import { count, seconds, shown } from "../format/number";
+import { said, t } from "../i18n";
+import { chosenItem, chosenNode } from "../state/debug";
+import { change, query } from "../state/route";
+import { command, detail, graph, isLive, lastStep, noControl, rank, runName, shownStep, state } from "../state/run";
+import { runs } from "../state/live";
+import type { State } from "../types.gen";
+import { Icon } from "../ui/icons";
+import { PhaseMark } from "../ui/marks";
+import { confirmTerminate } from "../ui/dialogs";
+import { runTo } from "./nodemenu";
+
+export function ControlBar() {
+  const now = state.value;
+  const phase = now?.phase ?? "offline";
+  return (
+    <div class="control" role="toolbar" aria-label={t("control.title")}>
+      {now && <PhaseMark phase={phase} text={sentence(now)} />}
+      <span class="hidden-visually" role="status" aria-live="polite">{now ? sentence(now) : ""}</span>
+      {isLive.value ? <Moves phase={phase} /> : null}
+      <StepWalker />
+      <RankPicker />
+      <span class="grow" />
+      {isLive.value && lastStep.value && <span class="dim mono nowrap">{t("control.loss")} {shown(lastStep.value.loss)} · {seconds(lastStep.value.seconds)}</span>}
+      {isLive.value && <Ends />}
+    </div>
+  );
+}
+
+/** "Paused at step 24 · watchpoint 2 hit": where and why, in one line. */
+export function sentence(now: State): string {
+  const where = now.place ? `${now.place.node} (${said("when", now.place.when)})` : "";
+  const why = now.reason ? said("reason", now.reason.kind, { wp: now.reason.watchpoint ?? "", rank: now.reason.rank ?? "" }) : "";
+  const parts = [t("control.at", { phase: said("phase", now.phase), step: now.step }), where, now.phase === "paused" || now.phase === "ended" ? why : ""];
+  if (now.goal && now.phase !== "paused") parts.push(t("control.goal", { goal: now.goal }));
+  return parts.filter(Boolean).join(" · ");
+}
+
+function Moves({ phase }: { phase: State["phase"] }) {
+  const steps = useSignal(1);
+  const until = useSignal(false);
+  const condition = useSignal("loss > 10");
+  const off = noControl.value;
+  const paused = phase === "paused";
+  const chosen = chosenItem.value > 0 && graph.value !== null && graph.value.node[chosenItem.value] >= 0;
+  return (
+    <>
+      {paused || phase === "pausing"
+        ? <button class="main" disabled={off !== "" || !paused} title={off} onClick={() => void command("continue")} data-test="continue"><Icon name="play" />{t("control.continue")} <kbd>F8</kbd></button>
+        : <button disabled={off !== ""} title={off} onClick={() => void command("pause")} data-test="pause"><Icon name="pause" />{t("control.pause")} <kbd>F8</kbd></button>}
+      <button disabled={off !== "" || !paused} title={off} onClick={() => void command("next")} data-test="next"><Icon name="next" />{t("control.next")} <kbd>F10</kbd></button>
+      <button disabled={off !== "" || !chosen} title={chosen ? t("control.runToHelp", { node: chosenNode.value }) : t("control.runToNone")} onClick={() => graph.value && void runTo(graph.value.key[chosenItem.value])} data-test="run-to"><Icon name="runTo" />{t("control.runTo")}</button>
+      <span class="together">
+        <button disabled={off !== "" || !paused} title={`${off} F6`} onClick={() => void command("step", { count: steps.value })} data-test="step"><Icon name="step" />{t("control.step")}</button>
+        <input type="number" id="step-count" min="1" value={steps.value} aria-label={t("control.stepCount")} onInput={(event) => (steps.value = Math.max(1, Number(event.currentTarget.value) || 1))} />
+      </span>
+      <span class="together">
+        <button disabled={off !== ""} aria-expanded={until.value} onClick={() => (until.value = !until.value)}><Icon name="until" />{t("control.until")}</button>
+        {until.value && (
+          <form class="row" onSubmit={(event) => { event.preventDefault(); until.value = false; void command("until", { condition: condition.value }); }}>
+            <input class="mono" style={{ width: "140px" }} value={condition.value} aria-label={t("control.untilLabel")} title={t("control.untilHelp")} onInput={(event) => (condition.value = event.currentTarget.value)} />
+            <button type="submit" aria-label={t("control.untilGo")}><Icon name="play" /></button>
+          </form>
+        )}
+      </span>
+    </>
+  );
+}
+
+function Ends() {
+  const off = noControl.value;
+  return (
+    <>
+      <button disabled={off !== ""} title={t("control.detachHelp")} onClick={() => void command("detach")}><Icon name="detach" />{t("control.detach")}</button>
+      <button class="danger" disabled={off !== ""} onClick={() => confirmTerminate()} data-test="terminate"><Icon name="stop" />{t("control.terminate")}</button>
+    </>
+  );
+}
+
+/** The steps that have statistics, one at a time. */
+export function walkSteps(by: 1 | -1): void {
+  const now = shownStep.peek();
+  const known = detail.peek()?.stats_steps ?? [];
+  const all = [...new Set([...known, state.peek()?.step ?? now])].sort((a, b) => a - b);
+  const next = by > 0 ? all.find((step) => step > now) : all.filter((step) => step < now).pop();
+  if (next !== undefined) change({ step: next });
+}
+
+function StepWalker() {
+  const standing = state.value?.step ?? detail.value?.last_step ?? 0;
+  const away = query.value.step !== undefined && Number(query.value.step) !== standing;
+  return (
+    <span class="together" role="group" aria-label={t("control.shownStep")}>
+      <button class="plain" title={`${t("control.previousStep")} [`} onClick={() => walkSteps(-1)}><Icon name="left" /><span class="hidden-visually">{t("control.previousStep")}</span></button>
+      <label class="field">{t("step")}<input type="number" min="0" value={shownStep.value} onChange={(event) => change({ step: event.currentTarget.value })} /></label>
+      <span class="dim mono nowrap">/ {count(Math.max(standing, detail.value?.last_step ?? 0))}</span>
+      <button class="plain" title={`${t("control.nextStep")} ]`} onClick={() => walkSteps(1)}><Icon name="right" /><span class="hidden-visually">{t("control.nextStep")}</span></button>
+      {away && isLive.value && <button onClick={() => change({ step: null })}>{t("control.toNow")}</button>}
+    </span>
+  );
+}
+
+function RankPicker() {
+  const ranks = runs.value.get(runName.value)?.ranks ?? [];
+  if (ranks.length < 2) return null;
+  return (
+    <label class="field">{t("rank")}
+      <select value={rank.value} onChange={(event) => change({ rank: event.currentTarget.value }, true)}>
+        {ranks.map((one) => <option key={one} value={one}>{one}</option>)}
+      </select>
+    </label>
+  );
+}

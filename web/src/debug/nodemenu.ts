@@ -1,0 +1,61 @@
+// What can be done with a node, wherever it is clicked: run to it, watch it, see its line, copy its name.
+import { t } from "../i18n";
+import { chooseNode, editing, editorStart } from "../state/debug";
+import { change } from "../state/route";
+import { command, graph, noControl } from "../state/run";
+import { toast } from "../state/toasts";
+import { type MenuItem, openMenu } from "../ui/menu";
+import { view } from "./graph";
+
+export function nodeMenu(key: string, x: number, y: number): void {
+  const model = graph.peek();
+  const item = model?.byKey.get(key);
+  if (!model || item === undefined) return;
+  const name = model.name(item);
+  const scope = model.isScope(item);
+  const items: (MenuItem | null)[] = [
+    { icon: "runTo", text: t("menu.runTo"), key: "Ctrl+F10", off: noControl.peek() !== "" || model.node[item] < 0, act: () => void runTo(key) },
+    { icon: "circle", text: scope ? t("menu.watchScope") : t("menu.watch"), key: "F9", off: noControl.peek() !== "", act: () => watchNode(key) },
+    null,
+    { icon: "file", text: t("menu.source"), off: model.node[item] < 0, act: () => chooseNode(key, { tab: "source" }) },
+    { icon: "scalars", text: t("menu.history"), off: model.node[item] < 0, act: () => chooseNode(key, { tab: "history" }) },
+    { icon: "copy", text: t("menu.copy"), act: () => void copy(name) },
+  ];
+  if (scope) {
+    items.push(null, { icon: "right", text: t("menu.toggle"), key: "Enter", act: () => view.toggle(key) });
+    items.push({ icon: "fold", text: t("menu.refold"), act: () => refold(key) });
+  }
+  openMenu(x, y, items);
+}
+
+function refold(key: string): void {
+  const link = new URLSearchParams(location.search).get("open") ?? "";
+  change({ open: link.split(";").filter((one) => one !== `${key}[*]`).join(";") || "-" });
+}
+
+export async function runTo(key: string): Promise<void> {
+  const model = graph.peek();
+  const item = model?.byKey.get(key);
+  if (!model || item === undefined || model.node[item] < 0) return;
+  const phase = model.columns.nodes.phase[model.node[item]];
+  await command("run_to", { node: model.name(item), phase: phase === "backward" ? "backward" : null });
+}
+
+/** Open the editor with this node, or everything below this scope, filled in. */
+export function watchNode(key: string): void {
+  const model = graph.peek();
+  const item = model?.byKey.get(key);
+  if (!model || item === undefined) return;
+  const name = model.name(item);
+  editorStart.value = { on: model.isScope(item) ? `${name}*` : `${name}:output` };
+  editing.value = "new";
+}
+
+export async function copy(text: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+    toast("info", t("copied"), text);
+  } catch {
+    toast("warning", t("notCopied"), text);
+  }
+}

@@ -1,0 +1,112 @@
+// One tensor, or two side by side, through a window: what the heat map, the grid and the numbers above them are fed with.
+import { type Signal, signal } from "@preact/signals";
+import { askBinary, HubError } from "../net/api";
+import { valuesOf } from "../net/values";
+import { defaultSlice, parseSlice, type Sliced, SliceError } from "../tensor/slice";
+import { TileSource } from "../tensor/tiles";
+import type { ComparisonHeader, TensorHeader } from "../types.gen";
+
+export interface Pane<H> {
+  header: H;
+  source: TileSource;
+  sliced: Sliced;
+  shape: number[];
+}
+
+export type Loaded<H> =
+  | { state: "idle" | "loading" }
+  | { state: "ready"; pane: Pane<H> }
+  | { state: "missing"; reason: string; text: string }
+  | { state: "wrong"; text: string; example: string };
+
+/** Rows and columns of a slice, as the hub folds it. */
+export function planeOf(shape: readonly number[]): [number, number] {
+  if (shape.length === 0) return [1, 1];
+  if (shape.length === 1) return [1, shape[0]];
+  return [shape.slice(0, -1).reduce((a, b) => a * b, 1), shape[shape.length - 1]];
+}
+
+export class TensorWindow {
+  readonly loaded: Signal<Loaded<TensorHeader>> = signal({ state: "idle" });
+  private asking: AbortController | null = null;
+  private shapes = new Map<string, number[]>();
+
+  /** Look at a tensor; `slice` empty for the first two-dimensional part. */
+  async look(run: string, address: string, slice: string): Promise<void> {
+    this.asking?.abort();
+    const mine = (this.asking = new AbortController());
+    const path = `runs/${encodeURIComponent(run)}/tensor`;
+    const before = this.loaded.peek();
+    if (before.state !== "ready" || before.pane.header.address !== address) this.loaded.value = { state: "loading" };
+    try {
+      let text = slice;
+      const known = this.shapes.get(address);
+      if (!text && known) text = defaultSlice(known);
+      if (text && known) parseSlice(text, known);
+      let answer = await askBinary<TensorHeader>(path, { address, slice: text, want: ["stats", "hist:64"] }, mine.signal);
+      const shape = answer.header.shape;
+      this.shapes.set(address, shape);
+      if (!slice && !text && shape.length > 2) {
+        text = defaultSlice(shape);
+        answer = await askBinary<TensorHeader>(path, { address, slice: text, want: ["stats", "hist:64"] }, mine.signal);
+      }
+      const sliced = parseSlice(text, shape);
+      const [rows, columns] = planeOf(answer.header.sliced_shape);
+      const source = new TileSource(rows, columns, answer.header.dtype, async (pool, row, column, tall, wide, end) => {
+        const want = [`tile:${row},${column},${tall},${wide}`, ...(pool > 1 ? [`pool:${pool}`] : [])];
+        const tile = await askBinary<TensorHeader>(path, { address, slice: text, want }, end);
+        const [r, c] = planeOf(tile.header.data_shape);
+        return { values: valuesOf(tile.data, tile.header.data_dtype), rows: r, columns: c };
+      });
+      if (mine.signal.aborted) return;
+      this.loaded.value = { state: "ready", pane: { header: answer.header, source, sliced, shape } };
+    } catch (error) {
+      if (mine.signal.aborted) return;
+      this.loaded.value = failure(error);
+    }
+  }
+
+  /** The next element that is not finite, as row and column of the plane; null when there is none. */
+  async findBad(run: string, address: string, slice: string, after: number, way: "next" | "previous"): Promise<number[] | null> {
+    const answer = await askBinary<TensorHeader>(`runs/${encodeURIComponent(run)}/tensor`, { address, slice, want: [`find:${way}:${after}`] });
+    return answer.header.found?.index ?? null;
+  }
+}
+
+export interface Side {
+  a: string;
+  b: string;
+  mode: ComparisonHeader["mode"];
+  atol: number;
+  rtol: number;
+  slice: string;
+}
+
+/** Two tensors: the differences, and tiles of the chosen view of them. */
+export async function lookAtBoth(run: string, side: Side, end: AbortSignal): Promise<Loaded<ComparisonHeader>> {
+  const path = `runs/${encodeURIComponent(run)}/compare`;
+  const query = { a: side.a, b: side.b, mode: side.mode, atol: side.atol, rtol: side.rtol, slice: side.slice };
+  try {
+    const answer = await askBinary<ComparisonHeader>(path, { ...query, want: ["stats"] }, end);
+    const { header } = answer;
+    const [rows, columns] = planeOf(header.sliced_shape);
+    const source = new TileSource(rows, columns, side.mode === "a" || side.mode === "b" ? (header.a_stats?.dtype ?? "float32") : "float64", async (pool, row, column, tall, wide, stop) => {
+      const want = [`tile:${row},${column},${tall},${wide}`, ...(pool > 1 ? [`pool:${pool}`] : [])];
+      const tile = await askBinary<ComparisonHeader>(path, { ...query, want }, stop);
+      const [r, c] = planeOf(tile.header.data_shape);
+      return { values: valuesOf(tile.data, tile.header.data_dtype), rows: r, columns: c };
+    });
+    return { state: "ready", pane: { header, source, sliced: parseSlice("", header.sliced_shape), shape: header.sliced_shape } };
+  } catch (error) {
+    return failure(error);
+  }
+}
+
+function failure(error: unknown): { state: "missing"; reason: string; text: string } | { state: "wrong"; text: string; example: string } {
+  if (error instanceof SliceError) return { state: "wrong", text: error.message, example: error.example };
+  if (error instanceof HubError) {
+    if (error.code === "AddressError" && /slice|axis|indices/.test(error.message)) return { state: "wrong", text: error.message, example: "" };
+    return { state: "missing", reason: error.reason || error.code, text: error.message };
+  }
+  return { state: "missing", reason: "unknown", text: String((error as Error).message) };
+}

@@ -1,0 +1,353 @@
+// The graph on a canvas: only what is in sight, and only as much of it as can be read at this size.
+import { colour } from "../state/prefs";
+import { type Family, family } from "./classes";
+import type { Box, Line, Scene } from "./scene";
+
+export interface Camera {
+  /** Screen pixels per unit, and where the scene's origin is on the screen. */
+  k: number;
+  x: number;
+  y: number;
+}
+
+export interface Marks {
+  selected: number;
+  hovered: number;
+  current: number;
+  /** Box → hits inside; origins are starred. */
+  hits: Map<number, number>;
+  origins: Set<number>;
+  watched: Set<number>;
+  /** Lines along which the selected node's data really flows. */
+  trace: Map<number, "in" | "out">;
+  /** The true ways of that data where the line ends at a scope's border: from box to box. */
+  ways: [number, number][];
+  colourBy: "family" | "depth" | "heat";
+  /** Box → 0 … 1, when colouring by a measured value. */
+  heat: Map<number, number>;
+}
+
+interface Colours {
+  [name: string]: string;
+}
+
+const NAMES = [
+  "bg0", "bg1", "bg2", "bg3", "fg1", "fg2", "line", "edge", "soft", "accent", "accent-bg", "error", "warning", "ok", "nan", "cold", "hot",
+  "op-matmul", "op-norm", "op-act", "op-elem", "op-reduce", "op-shape", "op-param", "op-loss", "op-comm",
+];
+
+export function colours(): Colours {
+  return Object.fromEntries(NAMES.map((name) => [name, colour(name)]));
+}
+
+const UI = 'system-ui, "Noto Sans", "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", sans-serif';
+const families = new Map<string, Family>();
+
+function familyOf(type: string): Family {
+  let found = families.get(type);
+  if (!found) {
+    found = family(type);
+    families.set(type, found);
+  }
+  return found;
+}
+
+export function paint(ctx: CanvasRenderingContext2D, w: number, h: number, scene: Scene, camera: Camera, marks: Marks, c: Colours): number {
+  const { k } = camera;
+  const left = -camera.x / k;
+  const top = -camera.y / k;
+  const right = left + w / k;
+  const bottom = top + h / k;
+  const inSight = (one: Box): boolean => one.x < right && one.x + one.w > left && one.y < bottom && one.y + one.h > top;
+  ctx.fillStyle = c.bg0;
+  ctx.fillRect(0, 0, w, h);
+  ctx.save();
+  ctx.translate(camera.x, camera.y);
+  ctx.scale(k, k);
+  let drawn = 0;
+  scene.boxes.forEach((one, index) => {
+    if (index === 0 || !one.open || !inSight(one) || one.w * k < 2) return;
+    scopeBox(ctx, one, k, marks, index, c);
+    drawn += 1;
+  });
+  lines(ctx, scene, k, { left, top, right, bottom }, marks, c);
+  scene.boxes.forEach((one, index) => {
+    if (one.open || index === 0 || !inSight(one) || one.w * k < 1) return;
+    closedBox(ctx, one, k, marks, index, c);
+    drawn += 1;
+  });
+  ways(ctx, scene, k, marks, c);
+  ctx.restore();
+  return drawn;
+}
+
+function rounded(ctx: CanvasRenderingContext2D, one: { x: number; y: number; w: number; h: number }, r: number): void {
+  ctx.beginPath();
+  ctx.roundRect(one.x, one.y, one.w, one.h, r);
+}
+
+function scopeBox(ctx: CanvasRenderingContext2D, one: Box, k: number, marks: Marks, index: number, c: Colours): void {
+  rounded(ctx, one, 8);
+  ctx.fillStyle = one.depth % 2 ? c.bg1 : c.bg2;
+  ctx.fill();
+  border(ctx, index, marks, k, c);
+  if (13 * k < 5.5) return;
+  ctx.fillStyle = c.fg1;
+  ctx.font = `600 12px ${UI}`;
+  ctx.textBaseline = "middle";
+  const title = one.kind === "stack" ? `${one.label}  ×${one.count}` : name(one);
+  const space = one.w - 24;
+  ctx.fillText(cut(ctx, title, space), one.x + 12, one.y + 15);
+  const used = ctx.measureText(title).width;
+  if (one.type && one.kind !== "stack" && used + 40 < space) {
+    ctx.fillStyle = c.fg2;
+    ctx.font = `11px ${UI}`;
+    ctx.fillText(cut(ctx, one.type, space - used - 12), one.x + 20 + used, one.y + 15.5);
+  }
+}
+
+function closedBox(ctx: CanvasRenderingContext2D, one: Box, k: number, marks: Marks, index: number, c: Colours): void {
+  if (one.kind === "stack") {
+    for (const off of [6, 3]) {
+      rounded(ctx, { x: one.x + off, y: one.y + off, w: one.w - 6, h: one.h - 6 }, 6);
+      ctx.fillStyle = c.bg2;
+      ctx.fill();
+      ctx.strokeStyle = c.line;
+      ctx.lineWidth = 1;
+      ctx.stroke();
+    }
+  }
+  const body = one.kind === "stack" ? { x: one.x, y: one.y, w: one.w - 6, h: one.h - 6 } : one;
+  rounded(ctx, body, one.kind === "operator" ? one.h / 2 : one.kind === "parameter" ? 3 : 6);
+  ctx.fillStyle = fill(one, index, marks, c);
+  ctx.fill();
+  border(ctx, index, marks, k, c);
+  signs(ctx, one, index, marks, k, c);
+  if (12 * k < 5.5) return;
+  label(ctx, one, body, c);
+}
+
+function fill(one: Box, index: number, marks: Marks, c: Colours): string {
+  const heat = marks.heat.get(index);
+  if (marks.colourBy === "heat") return heat === undefined ? c.bg2 : mixed(c.bg2, c.hot, heat);
+  if (one.kind === "scope" || one.kind === "stack" || marks.colourBy === "depth") return c.bg3;
+  return c[`op-${familyOf(one.type)}`];
+}
+
+function mixed(a: string, b: string, share: number): string {
+  const read = (text: string): number[] => [1, 3, 5].map((at) => Number.parseInt(text.slice(at, at + 2), 16));
+  const [from, to] = [read(a), read(b)];
+  return `rgb(${from.map((one, at) => Math.round(one + (to[at] - one) * share)).join(" ")})`;
+}
+
+function border(ctx: CanvasRenderingContext2D, index: number, marks: Marks, k: number, c: Colours): void {
+  const bad = marks.hits.has(index);
+  const strong = index === marks.selected || bad || index === marks.hovered;
+  ctx.lineWidth = strong ? Math.max(2, 1.5 / k) : Math.max(1, 0.6 / k);
+  ctx.strokeStyle = index === marks.selected ? c.accent : marks.origins.has(index) ? c.warning : bad ? c.error : index === marks.hovered ? c.edge : c.line;
+  ctx.stroke();
+}
+
+/** Dots and stars outside the box, at a size that survives zooming out. */
+function signs(ctx: CanvasRenderingContext2D, one: Box, index: number, marks: Marks, k: number, c: Colours): void {
+  const size = Math.max(1, 0.7 / k);
+  if (marks.watched.has(index)) dot(ctx, one.x, one.y + one.h / 2, 3.5 * size, c.accent);
+  if (marks.origins.has(index)) star(ctx, one.x + one.w, one.y, 8 * size, c.warning);
+  else if (marks.hits.has(index)) dot(ctx, one.x + one.w - 2, one.y + 2, 4 * size, c.error);
+  if (index === marks.current) {
+    ctx.beginPath();
+    ctx.moveTo(one.x - 14 * size, one.y + one.h / 2 - 6 * size);
+    ctx.lineTo(one.x - 4 * size, one.y + one.h / 2);
+    ctx.lineTo(one.x - 14 * size, one.y + one.h / 2 + 6 * size);
+    ctx.closePath();
+    ctx.fillStyle = c.accent;
+    ctx.fill();
+  }
+}
+
+function label(ctx: CanvasRenderingContext2D, one: Box, body: { x: number; y: number; w: number; h: number }, c: Colours): void {
+  ctx.textBaseline = "middle";
+  ctx.fillStyle = c.fg1;
+  const middle = body.y + body.h / 2 + 0.5;
+  if (one.kind === "parameter") {
+    ctx.font = `11px ${UI}`;
+    ctx.fillText(cut(ctx, one.label, body.w - 10), body.x + 6, middle);
+    return;
+  }
+  if (one.kind === "operator") {
+    ctx.font = `12px ${UI}`;
+    const text = cut(ctx, one.label, body.w - 20);
+    ctx.fillText(text, body.x + (body.w - ctx.measureText(text).width) / 2, middle);
+  } else {
+    const beside = one.kind === "stack" ? `×${one.count}` : String(one.count);
+    const detail = one.kind === "scope" ? one.type : "";
+    ctx.font = `12px ${UI}`;
+    const room = ctx.measureText(beside).width;
+    ctx.fillStyle = c.fg2;
+    const line = detail ? body.y + 14 : middle;
+    ctx.fillText(beside, body.x + body.w - room - 9, line);
+    ctx.fillStyle = c.fg1;
+    ctx.font = `600 12px ${UI}`;
+    ctx.fillText(cut(ctx, name(one), body.w - room - 26), body.x + 10, line);
+    if (detail) {
+      ctx.fillStyle = c.fg2;
+      ctx.font = `11px ${UI}`;
+      ctx.fillText(cut(ctx, detail, body.w - 18), body.x + 10, body.y + 30);
+    }
+  }
+  if (one.stubs.length) {
+    ctx.font = `10px ${UI}`;
+    ctx.fillStyle = c.fg2;
+    ctx.fillText(cut(ctx, `‹ ${one.stubs.join(", ")}`, one.w), body.x + 4, body.y - 7);
+  }
+}
+
+let words: Record<string, string> = {};
+
+/** What the roots of backward and loss are called in the reader's language. */
+export function nameRoots(names: Record<string, string>): void {
+  words = names;
+}
+
+export function name(one: { key: string; label: string }): string {
+  return words[one.key] ?? one.label;
+}
+
+function cut(ctx: CanvasRenderingContext2D, text: string, space: number): string {
+  if (ctx.measureText(text).width <= space) return text;
+  let least = 0;
+  let most = text.length;
+  while (least < most) {
+    const half = (least + most + 1) >> 1;
+    if (ctx.measureText(`${text.slice(0, half)}…`).width <= space) least = half;
+    else most = half - 1;
+  }
+  return `${text.slice(0, least)}…`;
+}
+
+function dot(ctx: CanvasRenderingContext2D, x: number, y: number, r: number, style: string): void {
+  ctx.beginPath();
+  ctx.arc(x, y, r, 0, 7);
+  ctx.fillStyle = style;
+  ctx.fill();
+}
+
+function star(ctx: CanvasRenderingContext2D, x: number, y: number, r: number, style: string): void {
+  ctx.beginPath();
+  for (let at = 0; at < 10; at += 1) {
+    const far = at % 2 ? r * 0.45 : r;
+    const angle = (Math.PI * at) / 5 - Math.PI / 2;
+    ctx.lineTo(x + far * Math.cos(angle), y + far * Math.sin(angle));
+  }
+  ctx.closePath();
+  ctx.fillStyle = style;
+  ctx.fill();
+}
+
+interface Sight { left: number; top: number; right: number; bottom: number }
+
+function lines(ctx: CanvasRenderingContext2D, scene: Scene, k: number, sight: Sight, marks: Marks, c: Colours): void {
+  const simple = k < 0.25;
+  const traced: [Line, "in" | "out"][] = [];
+  ctx.strokeStyle = c.edge;
+  ctx.globalAlpha = simple ? 0.6 : 0.9;
+  scene.lines.forEach((line, index) => {
+    const way = marks.trace.get(index);
+    if (way) traced.push([line, way]);
+    else if (touches(line, sight)) stroke(ctx, line, simple, Math.max(0.7 / k, Math.min(4, 1 + Math.log2(line.count) * 0.6)));
+  });
+  ctx.globalAlpha = 1;
+  ctx.strokeStyle = c.accent;
+  for (const [line] of traced) if (touches(line, sight)) stroke(ctx, line, simple, Math.max(2, 1.6 / k));
+  if (simple) return;
+  ctx.fillStyle = c.edge;
+  scene.lines.forEach((line, index) => {
+    const p = line.points;
+    if (p.length < 4 || !touches(line, sight)) return;
+    ctx.fillStyle = marks.trace.has(index) ? c.accent : c.edge;
+    const downward = p[p.length - 1] > p[p.length - 3];
+    arrow(ctx, p[p.length - 2], p[p.length - 1], downward ? 1 : -1);
+  });
+}
+
+function ways(ctx: CanvasRenderingContext2D, scene: Scene, k: number, marks: Marks, c: Colours): void {
+  ctx.strokeStyle = c.accent;
+  ctx.lineWidth = Math.max(1.4, 1.2 / k);
+  ctx.setLineDash([5, 4]);
+  for (const [from, to] of marks.ways) {
+    const a = scene.boxes[from];
+    const b = scene.boxes[to];
+    const x0 = a.x + a.w / 2;
+    const y0 = a.y + a.h;
+    const x1 = b.x + b.w / 2;
+    const half = (y0 + b.y) / 2;
+    ctx.beginPath();
+    ctx.moveTo(x0, y0);
+    ctx.bezierCurveTo(x0, half, x1, half, x1, b.y);
+    ctx.stroke();
+  }
+  ctx.setLineDash([]);
+}
+
+function touches(line: Line, sight: Sight): boolean {
+  const p = line.points;
+  let low = Infinity;
+  let high = -Infinity;
+  let least = Infinity;
+  let most = -Infinity;
+  for (let at = 0; at < p.length; at += 2) {
+    least = Math.min(least, p[at]);
+    most = Math.max(most, p[at]);
+    low = Math.min(low, p[at + 1]);
+    high = Math.max(high, p[at + 1]);
+  }
+  return least < sight.right && most > sight.left && low < sight.bottom && high > sight.top;
+}
+
+function stroke(ctx: CanvasRenderingContext2D, line: Line, simple: boolean, width: number): void {
+  const p = line.points;
+  if (p.length < 4) return;
+  ctx.lineWidth = width;
+  ctx.beginPath();
+  ctx.moveTo(p[0], p[1]);
+  for (let at = 2; at < p.length; at += 2) {
+    if (simple) ctx.lineTo(p[at], p[at + 1]);
+    else {
+      const half = (p[at - 1] + p[at + 1]) / 2;
+      ctx.bezierCurveTo(p[at - 2], half, p[at], half, p[at], p[at + 1]);
+    }
+  }
+  ctx.stroke();
+}
+
+function arrow(ctx: CanvasRenderingContext2D, x: number, y: number, way: 1 | -1): void {
+  ctx.beginPath();
+  ctx.moveTo(x - 4, y - 6 * way);
+  ctx.lineTo(x, y);
+  ctx.lineTo(x + 4, y - 6 * way);
+  ctx.closePath();
+  ctx.fill();
+}
+
+/** The whole scene in a corner, and where we are in it. */
+export function minimap(ctx: CanvasRenderingContext2D, w: number, h: number, scene: Scene, camera: Camera, view: { w: number; h: number }, marks: Marks, c: Colours): void {
+  const k = Math.min(w / scene.w, h / scene.h);
+  const dx = (w - scene.w * k) / 2;
+  const dy = (h - scene.h * k) / 2;
+  ctx.fillStyle = c.bg1;
+  ctx.fillRect(0, 0, w, h);
+  scene.boxes.forEach((one, index) => {
+    if (index === 0 || one.w * k < 0.4) return;
+    const bad = marks.hits.has(index) && !one.open;
+    ctx.fillStyle = marks.origins.has(index) ? c.warning : bad ? c.error : one.open ? c.bg2 : c.edge;
+    ctx.globalAlpha = one.open ? 0.5 : 1;
+    ctx.fillRect(dx + one.x * k, dy + one.y * k, Math.max(1, one.w * k), Math.max(1, one.h * k));
+  });
+  ctx.globalAlpha = 1;
+  ctx.strokeStyle = c.accent;
+  ctx.lineWidth = 1.5;
+  const box = { x: dx - (camera.x / camera.k) * k, y: dy - (camera.y / camera.k) * k, w: (view.w / camera.k) * k, h: (view.h / camera.k) * k };
+  const x0 = Math.max(0.75, box.x);
+  const y0 = Math.max(0.75, box.y);
+  ctx.strokeRect(x0, y0, Math.max(2, Math.min(w - 0.75, box.x + box.w) - x0), Math.max(2, Math.min(h - 0.75, box.y + box.h) - y0));
+}

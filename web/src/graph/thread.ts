@@ -1,0 +1,47 @@
+// The page's end of the layout thread: one graph, many wishes, and only the newest answer counts.
+import type { GraphColumns } from "../types.gen";
+import type { Scene, Wish } from "./scene";
+import type { FromWorker, ToWorker } from "./worker";
+
+export class LayoutThread {
+  private worker: Worker | null = null;
+  private generation = 0;
+  private columns: GraphColumns | null = null;
+  private readonly answered: (scene: Scene, start: string[] | null) => void;
+
+  constructor(answered: (scene: Scene, start: string[] | null) => void) {
+    this.answered = answered;
+  }
+
+  graph(columns: GraphColumns): void {
+    this.columns = columns;
+    this.send({ t: "graph", columns });
+  }
+
+  wish(wish: Wish): void {
+    this.generation += 1;
+    this.send({ t: "wish", generation: this.generation, wish });
+  }
+
+  /** Give up on a layout that takes too long: the thread is ended and a fresh one gets the graph again. */
+  cancel(): void {
+    this.close();
+    if (this.columns) this.graph(this.columns);
+  }
+
+  close(): void {
+    this.worker?.terminate();
+    this.worker = null;
+    this.generation += 1;
+  }
+
+  private send(message: ToWorker): void {
+    if (!this.worker) {
+      this.worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
+      this.worker.onmessage = (event: MessageEvent<FromWorker>) => {
+        if (event.data.generation === this.generation) this.answered(event.data.scene, event.data.start);
+      };
+    }
+    this.worker.postMessage(message);
+  }
+}

@@ -1,0 +1,28 @@
+// The layout's thread: takes the graph once, then wishes; a newer wish makes an older answer worthless.
+import type { GraphColumns } from "../types.gen";
+import { Model } from "./model";
+import { type Scene, SceneMaker, type Wish } from "./scene";
+
+export type ToWorker = { t: "graph"; columns: GraphColumns } | { t: "wish"; generation: number; wish: Wish };
+export interface FromWorker {
+  generation: number;
+  scene: Scene;
+  /** What to open at first; only with the first scene of a graph. */
+  start: string[] | null;
+}
+
+let maker: SceneMaker | null = null;
+let start: string[] | null = null;
+
+self.onmessage = (event: MessageEvent<ToWorker>) => {
+  const message = event.data;
+  if (message.t === "graph") {
+    maker = new SceneMaker(new Model(message.columns));
+    start = maker.start();
+    return;
+  }
+  if (!maker) return;
+  const wish = message.wish.open.length === 1 && message.wish.open[0] === "*" ? { ...message.wish, open: start ?? [] } : message.wish;
+  const answer: FromWorker = { generation: message.generation, scene: maker.make(wish), start };
+  self.postMessage(answer);
+};

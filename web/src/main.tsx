@@ -1,0 +1,22 @@
+// The page begins: enter with the token, connect, follow the address.
+import { render } from "preact";
+import "./styles/tokens.css";
+import "./styles/base.css";
+import "./styles/shell.css";
+import "./styles/debug.css";
+import "./styles/pages.css";
+import { App } from "./app";
+import { enter } from "./net/api";
+import { start } from "./state/live";
+import { followRun } from "./state/run";
+import { listenToKeys } from "./ui/keys";
+
+async function begin(): Promise<void> {
+  await enter();
+  start();
+  followRun();
+  listenToKeys();
+  render(<App />, document.getElementById("app") as HTMLElement);
+}
+
+void begin();

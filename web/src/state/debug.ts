@@ -1,0 +1,102 @@
+// What the debugger page looks at: all of it is in the address; here it is read and changed by meaning.
+import { computed, signal } from "@preact/signals";
+import { addressText, parseAddress, slotText } from "../format/address";
+import type { HitView, NodeInfo, TensorBrief } from "../types.gen";
+import { graph, hits, rank, shownStep } from "./run";
+import { change, query } from "./route";
+
+export const TABS = ["node", "tensor", "compare", "source", "history"] as const;
+export type Tab = (typeof TABS)[number];
+export const VIEWS = ["heat", "grid", "hist", "line"] as const;
+export type View = (typeof VIEWS)[number];
+
+export const nodeName = computed(() => query.value.node ?? "");
+export const tab = computed<Tab>(() => (TABS as readonly string[]).includes(query.value.tab) ? (query.value.tab as Tab) : "node");
+export const slot = computed(() => query.value.slot ?? "");
+export const slice = computed(() => query.value.slice ?? "");
+export const view = computed<View | "">(() => (VIEWS as readonly string[]).includes(query.value.as) ? (query.value.as as View) : "");
+export const fold = computed(() => query.value.fold !== "0");
+/** The scopes that are open; null while nobody has opened or closed one. */
+export const opened = computed<string[] | null>(() => {
+  const text = query.value.open;
+  return text === undefined ? null : text === "-" ? [] : text.split(";");
+});
+
+/** What the hub knows of the chosen node at the shown step; filled by the node tab's owner. */
+export const info = signal<NodeInfo | null>(null);
+export const infoProblem = signal("");
+/** The watchpoint whose members the dots in the gutter show. */
+export const activeWatch = computed(() => (query.value.wp ? Number(query.value.wp) : null));
+export const editing = signal<number | "new" | null>(null);
+export const editorStart = signal<{ on: string } | null>(null);
+
+/** The item of the graph for the chosen node. */
+export const chosenItem = computed(() => {
+  const model = graph.value;
+  if (!model || !nodeName.value) return 0;
+  return model.byKey.get(nodeName.value) ?? model.find(nodeName.value);
+});
+
+/** The name the hub knows, without the mark of the backward root. */
+export const chosenNode = computed(() => {
+  const model = graph.value;
+  if (!nodeName.value) return "";
+  return model && chosenItem.value > 0 ? model.name(chosenItem.value) : nodeName.value;
+});
+
+export function chooseNode(key: string, more: Record<string, string | number | null> = {}): void {
+  change({ node: key, slot: null, slice: null, hit: null, ...more }, true);
+}
+
+export function chooseHit(hit: HitView): void {
+  const call = hit.call > 1 ? `~${hit.call}:` : "";
+  change({ node: keyOf(hit.node), slot: `${call}${slotText(hit)}`, slice: null, step: hit.step, hit: hitKey(hit), tab: "tensor" }, true);
+}
+
+export function hitKey(hit: HitView): string {
+  return `${hit.rank}.${hit.id}`;
+}
+
+export const chosenHit = computed(() => hits.value.find((hit) => hitKey(hit) === query.value.hit) ?? null);
+
+/** A link carries a node's own name; the key of the graph has a mark for what ran backward. */
+function keyOf(name: string): string {
+  const model = graph.peek();
+  const item = model?.find(name) ?? 0;
+  return item && model ? model.key[item] : name;
+}
+
+/** Walk through the hits; from none to the first origin. */
+export function walkHits(by: 1 | -1): void {
+  const all = hits.peek();
+  if (!all.length) return;
+  const at = all.findIndex((hit) => hitKey(hit) === query.peek().hit);
+  const origin = Math.max(0, all.findIndex((hit) => hit.birth === "origin"));
+  chooseHit(all[at < 0 ? origin : Math.min(all.length - 1, Math.max(0, at + by))]);
+}
+
+/** The tensor on show: the one the address names, else the first output of the node. */
+export const tensor = computed<TensorBrief | null>(() => {
+  const node = info.value;
+  if (!node || !node.tensors.length) return null;
+  const wanted = slot.value;
+  const named = node.tensors.find((one) => slotKey(one) === wanted);
+  return named ?? node.tensors.find((one) => one.role === "output") ?? node.tensors[0];
+});
+
+export function slotKey(one: { role: string; slot: number; call: number }): string {
+  return `${one.call > 1 ? `~${one.call}:` : ""}${slotText(one)}`;
+}
+
+/** The full address of the tensor on show; also when the hub's table does not list it yet. */
+export const tensorAddress = computed(() => {
+  if (tensor.value && (!slot.value || slotKey(tensor.value) === slot.value)) return tensor.value.address;
+  if (!chosenNode.value || !slot.value) return tensor.value?.address ?? "";
+  const parsed = parseAddress(`${chosenNode.value}${slot.value.startsWith("~") ? "" : ":"}${slot.value}`);
+  return parsed ? addressText({ ...parsed, step: shownStep.value, rank: rank.value }) : "";
+});
+
+/** Open or close a scope; the address lists what is open. */
+export function setOpen(keys: string[]): void {
+  change({ open: keys.length ? keys.join(";") : "-" });
+}

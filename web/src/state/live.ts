@@ -1,0 +1,95 @@
+// What the hub tells by itself: the list of runs, the connection, and for the run on the page its state, hits,
+// watchpoints and curves. Pages read these signals; only this file and run.ts write them.
+import { batch, signal } from "@preact/signals";
+import { expose, socketUrl } from "../base";
+import { lang } from "../i18n";
+import { ask } from "../net/api";
+import { type Link, LiveSocket, type Wire } from "../net/socket";
+import { type Alert, PROTOCOL, type RunBrief, type RunList, type ServerMessage, SUBPROTOCOL } from "../types.gen";
+
+export interface Connection {
+  link: Link;
+  why: string;
+  server: string;
+  /** When it was cut, for the banner; 0 while it is whole. */
+  since: number;
+  lastNews: number;
+}
+
+export const connection = signal<Connection>({ link: "connecting", why: "", server: "", since: 0, lastNews: 0 });
+export const runs = signal<Map<string, RunBrief>>(new Map());
+export const directory = signal("");
+/** False until the first list has arrived: an empty list is then really empty. */
+export const runsKnown = signal(false);
+export const alerts = signal<(Alert & { at: number })[]>([]);
+
+type Listener = (message: ServerMessage) => void;
+const listeners = new Set<Listener>();
+const renewals = new Set<() => void>();
+
+export const socket = new LiveSocket({
+  proto: PROTOCOL,
+  open: () => new WebSocket(socketUrl(), SUBPROTOCOL) as unknown as Wire,
+  lang: () => lang.peek(),
+  link: (link, why) => {
+    const before = connection.peek();
+    const cut = link === "waiting" || (link === "connecting" && before.since > 0);
+    connection.value = {
+      ...before, link, why: why || (link === "connecting" ? before.why : why), server: link === "open" ? why : before.server,
+      since: cut ? before.since || Date.now() : 0,
+    };
+  },
+  hear: (message) => {
+    batch(() => {
+      if (Date.now() - connection.peek().lastNews > 1000) {
+        connection.value = { ...connection.peek(), lastNews: Date.now() };
+      }
+      if (message.t === "welcome") keep(message.runs);
+      else if (message.t === "run") keep([message.run]);
+      else if (message.t === "alert") alerts.value = [...alerts.peek().slice(-20), { ...message, at: Date.now() }];
+      for (const listen of listeners) listen(message);
+    });
+  },
+  renew: () => {
+    void fetchRuns();
+    for (const renew of renewals) renew();
+  },
+});
+
+function keep(briefs: readonly RunBrief[]): void {
+  const next = new Map(runs.peek());
+  for (const brief of briefs) next.set(brief.run, brief);
+  runs.value = next;
+}
+
+export async function fetchRuns(): Promise<void> {
+  try {
+    const list = await ask<RunList>("runs");
+    batch(() => {
+      runs.value = new Map(list.runs.map((brief) => [brief.run, brief]));
+      directory.value = list.directory;
+      runsKnown.value = true;
+    });
+  } catch {
+    // The banner tells that the hub is away; the list we have stays.
+  }
+}
+
+/** Hear every message; the returned function ends it. */
+export function listen(listener: Listener): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** Told when everything must be fetched again. */
+export function onRenewal(renew: () => void): () => void {
+  renewals.add(renew);
+  return () => renewals.delete(renew);
+}
+
+export function start(): void {
+  expose("socket", socket);
+  socket.subscribe("runs", ["runs", "state"]);
+  socket.connect();
+  void fetchRuns();
+}

@@ -1,0 +1,181 @@
+// The run on the page: its state, hits, watchpoints and graph, first fetched and then kept current by the socket.
+import { batch, computed, effect, signal } from "@preact/signals";
+import { Model } from "../graph/model";
+import { t } from "../i18n";
+import { ask, HubError } from "../net/api";
+import type {
+  Ack, Command, GraphColumns, HitList, HitView, RunDetail, Scalars, ServerMessage, State, StepNews, WatchEdit, WatchList,
+  WatchpointView,
+} from "../types.gen";
+import { connection, listen, onRenewal, runs, socket } from "./live";
+import { place } from "./route";
+import { toast } from "./toasts";
+
+const MOST_HITS = 1000;
+const GRAPH_PAUSE_MS = 700;
+
+export const runName = computed(() => (place.value.path[0] === "runs" ? (place.value.path[1] ?? "") : ""));
+export const rank = computed(() => Number(place.value.query.rank ?? runs.value.get(runName.value)?.ranks[0] ?? 0));
+
+export const state = signal<State | null>(null);
+export const detail = signal<RunDetail | null>(null);
+export const hits = signal<HitView[]>([]);
+export const hitTotal = signal(0);
+export const hitsKnown = signal(false);
+export const watchpoints = signal<WatchpointView[]>([]);
+export const lastStep = signal<StepNews | null>(null);
+export const graph = signal<Model | null>(null);
+export const problem = signal<HubError | null>(null);
+/** Points of curves as they arrive; the scalars page adds them to what it fetched. */
+export const fresh = signal<Scalars | null>(null);
+
+/** The step that is shown: the one in the address, else where the run stands. */
+export const shownStep = computed<number>(() => {
+  const asked = place.value.query.step;
+  return asked !== undefined ? Number(asked) : (state.value?.step ?? detail.value?.last_step ?? 0);
+});
+
+export const isLive = computed(() => {
+  const phase = state.value?.phase;
+  return phase !== undefined && phase !== "offline" && phase !== "ended" && phase !== "lost" && phase !== "detached";
+});
+
+/** Why no command can be given now; empty when one can. */
+export const noControl = computed<string>(() => {
+  if (connection.value.link !== "open") return t("control.noConnection");
+  const phase = state.value?.phase;
+  if (phase === "offline" || phase === "ended") return t("control.offline");
+  if (phase === "lost") return t("control.lost");
+  if (phase === "detached") return t("control.detached");
+  return phase === "terminating" ? t("control.terminating") : "";
+});
+
+function inOrder(all: HitView[]): HitView[] {
+  return all.sort((a, b) => a.step - b.step || a.rank - b.rank || a.order - b.order || a.id - b.id);
+}
+
+/** Hits by rank and number: the same one may come from the list and from the socket. */
+export function withHits(before: readonly HitView[], more: readonly HitView[]): HitView[] {
+  const known = new Map(before.map((hit) => [`${hit.rank}.${hit.id}`, hit]));
+  for (const hit of more) known.set(`${hit.rank}.${hit.id}`, hit);
+  return inOrder([...known.values()]);
+}
+
+let graphTimer: ReturnType<typeof setTimeout> | undefined;
+
+async function fetchAll(name: string): Promise<void> {
+  const path = `runs/${encodeURIComponent(name)}`;
+  const own = <T>(store: (answer: T) => void) => (answer: T): void => {
+    if (runName.peek() === name) batch(() => store(answer));
+  };
+  const failed = (error: unknown): void => {
+    if (runName.peek() === name && error instanceof HubError && error.status === 404) problem.value = error;
+  };
+  await Promise.all([
+    ask<RunDetail>(path).then(own((answer) => (detail.value = answer)), failed),
+    ask<State>(`${path}/state`).then(own((answer) => (state.value = answer)), failed),
+    ask<HitList>(`${path}/hits`, { limit: MOST_HITS }).then(own((answer) => {
+      hits.value = withHits(hits.peek(), answer.hits);
+      hitTotal.value = answer.total;
+      hitsKnown.value = true;
+    }), failed),
+    ask<WatchList>(`${path}/watchpoints`).then(own((answer) => (watchpoints.value = answer.watchpoints)), failed),
+    fetchGraph(name),
+  ]);
+}
+
+async function fetchGraph(name: string): Promise<void> {
+  try {
+    const columns = await ask<GraphColumns>(`runs/${encodeURIComponent(name)}/graph`, { rank: rank.peek() });
+    if (runName.peek() === name) graph.value = new Model(columns);
+  } catch {
+    // A run without steps has no graph yet; the page says so, and news of the graph ask again.
+  }
+}
+
+function hear(message: ServerMessage): void {
+  if (!("run" in message) || message.run !== runName.peek()) return;
+  if (message.t === "state") {
+    const ended = message.phase === "ended" && state.peek()?.phase !== "ended";
+    state.value = message;
+    if (ended) void fetchAll(message.run);
+  } else if (message.t === "hit") {
+    const before = hits.peek();
+    hits.value = withHits(before, [message.hit]);
+    hitTotal.value += hits.peek().length - before.length;
+  } else if (message.t === "wp") {
+    const others = watchpoints.peek().filter((one) => one.id !== message.watchpoint.id);
+    const next = message.op === "remove" ? others : [...others, message.watchpoint];
+    watchpoints.value = next.sort((a, b) => a.id - b.id);
+  } else if (message.t === "step") {
+    lastStep.value = message;
+  } else if (message.t === "scalars") {
+    fresh.value = message;
+  } else if (message.t === "graph") {
+    clearTimeout(graphTimer);
+    graphTimer = setTimeout(() => void fetchGraph(message.run), graph.peek() ? GRAPH_PAUSE_MS : 0);
+  }
+}
+
+/** Follow whichever run the address names. */
+export function followRun(): void {
+  listen(hear);
+  onRenewal(() => {
+    if (runName.peek()) void fetchAll(runName.peek());
+  });
+  let before = "";
+  effect(() => {
+    const name = runName.value;
+    const key = `${name}#${rank.value}`;
+    if (key === before) return;
+    before = key;
+    batch(() => {
+      for (const one of [state, detail, lastStep, graph, problem, fresh]) one.value = null;
+      hits.value = [];
+      watchpoints.value = [];
+      hitTotal.value = 0;
+      hitsKnown.value = false;
+    });
+    socket.unsubscribe("run");
+    if (!name) return;
+    socket.subscribe("run", ["state", "steps", "scalars", "hits", "watchpoints", "graph"], name);
+    void fetchAll(name);
+  });
+}
+
+/** Move the run; a refusal is told in a toast. True when the hub took it. */
+export async function command(op: Command["op"], more: Partial<Command> = {}): Promise<boolean> {
+  const seen = state.peek();
+  if (!seen) return false;
+  const optimistic = { continue: "running", pause: "pausing", step: "stepping", next: "stepping" } as const;
+  const answer = await told((id) => ({ t: "cmd", id, op, run: seen.run, rev: seen.rev, ...more }));
+  if (answer && op in optimistic && state.peek()?.rev === seen.rev) {
+    state.value = { ...seen, rev: answer.rev || seen.rev, phase: optimistic[op as keyof typeof optimistic] };
+  }
+  return answer !== null;
+}
+
+/** Change watchpoints; the answer's result, or null when refused. */
+export async function edit(op: WatchEdit["op"], more: Partial<WatchEdit> = {}): Promise<unknown> {
+  const answer = await told((id) => ({ t: "watch", id, op, run: runName.peek(), ...more }));
+  return answer ? (answer.result ?? {}) : null;
+}
+
+async function told(make: Parameters<typeof socket.request>[0]): Promise<Ack | null> {
+  try {
+    const answer = await socket.request(make);
+    if (answer.t === "ack") return answer;
+    if (answer.t === "nack") toast(answer.code === "stale_state" ? "warning" : "error", refusal(answer.code), answer.text);
+  } catch (error) {
+    toast("error", t("nack.cut"), String((error as Error).message));
+  }
+  return null;
+}
+
+function refusal(code: string): string {
+  if (code === "stale_state") return t("nack.stale_state");
+  if (code === "not_paused") return t("nack.not_paused");
+  if (code === "not_running") return t("nack.not_running");
+  if (code === "denied") return t("nack.denied");
+  return code === "timeout" ? t("nack.timeout") : t("nack.other");
+}

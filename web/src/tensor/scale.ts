@@ -1,0 +1,70 @@
+// Values to colours. Signed: blue – surface – red, on a symlog scale; errors: surface to blue. Magenta and yellow are for
+// NaN and Inf alone, so that neither can be mistaken for a value.
+import { plainNumber, type Values } from "../net/values";
+
+export type Rgb = [number, number, number];
+
+export interface Scale {
+  signed: boolean;
+  /** Below this magnitude the scale is linear: the 1st percentile of what is not zero. */
+  linear: number;
+  /** Above this it is clipped: the 99.9th percentile. */
+  clip: number;
+  clipped: boolean;
+}
+
+export interface Inks {
+  neutral: Rgb;
+  cold: Rgb;
+  hot: Rgb;
+  nan: Rgb;
+  inf: Rgb;
+}
+
+export function scaleOf(values: Values, unsigned = false): Scale {
+  const sizes: number[] = [];
+  let negative = false;
+  const stride = Math.max(1, Math.floor(values.length / 65_536));
+  for (let at = 0; at < values.length; at += stride) {
+    const x = plainNumber(values[at]);
+    if (!Number.isFinite(x) || x === 0) continue;
+    if (x < 0) negative = true;
+    sizes.push(Math.abs(x));
+  }
+  if (!sizes.length) return { signed: !unsigned, linear: 1e-12, clip: 1, clipped: false };
+  sizes.sort((a, b) => a - b);
+  const most = sizes[sizes.length - 1];
+  const clip = sizes.length > 2000 ? sizes[Math.floor((sizes.length - 1) * 0.999)] : most;
+  return { signed: negative || !unsigned, linear: Math.max(sizes[Math.floor(sizes.length * 0.01)], clip * 1e-9), clip, clipped: clip < most };
+}
+
+/** −1 … 1. */
+export function position(x: number, scale: Scale): number {
+  const size = Math.abs(x);
+  if (size === 0) return 0;
+  const top = Math.asinh(scale.clip / scale.linear);
+  const share = Math.min(1, Math.asinh(size / scale.linear) / (top || 1));
+  return x < 0 ? -share : share;
+}
+
+/** The value at a place of the scale; the inverse of `position`. */
+export function valueAt(share: number, scale: Scale): number {
+  return Math.sign(share) * scale.linear * Math.sinh(Math.abs(share) * Math.asinh(scale.clip / scale.linear));
+}
+
+export function ink(x: number, scale: Scale, inks: Inks): Rgb {
+  if (Number.isNaN(x)) return inks.nan;
+  if (!Number.isFinite(x)) return inks.inf;
+  const share = position(x, scale);
+  return mix(inks.neutral, share < 0 || !scale.signed ? inks.cold : inks.hot, Math.abs(share));
+}
+
+export function mix(a: Rgb, b: Rgb, share: number): Rgb {
+  return [a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share, a[2] + (b[2] - a[2]) * share];
+}
+
+export function rgb(hex: string): Rgb {
+  const text = hex.replace("#", "");
+  const full = text.length === 3 ? [...text].map((mark) => mark + mark).join("") : text;
+  return [0, 2, 4].map((at) => Number.parseInt(full.slice(at, at + 2), 16)) as Rgb;
+}

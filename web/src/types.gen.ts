@@ -1,0 +1,689 @@
+// Written by `python -m misstep.hub.typescript --write` from core/messages.py and core/payloads.py; do not edit.
+
+/** A float as JSON carries it: the three that JSON has no word for are words. */
+export type Num = number | "NaN" | "Infinity" | "-Infinity";
+
+export const PROTOCOL = 1;
+export const SUBPROTOCOL = "misstep.v1";
+
+export interface Ack {
+  t: "ack";
+  id: string;
+  rev: number;
+  result: unknown;
+}
+
+/** Something a person should see now; `code` and `params` are for the reader's language, `text` is English. */
+export interface Alert {
+  t: "alert";
+  code: string;
+  text: string;
+  run: string;
+  severity: "error" | "info" | "warning";
+  params: Record<string, unknown>;
+  seq: number;
+}
+
+export type ClientMessage = Hello | Subscribe | Unsubscribe | Command | WatchEdit | TensorGet | Ping;
+
+/** Move a run. `rev` is the revision the sender saw; a stale one is refused; None for a sender that did not look. */
+export interface Command {
+  t: "cmd";
+  id: string;
+  op: "continue" | "detach" | "granularity" | "next" | "pause" | "recheck" | "reset" | "run_to" | "step" | "terminate" | "until";
+  run: string;
+  rev?: number | null;
+  rank?: number | null;
+  count?: number;
+  condition?: string;
+  node?: string;
+  phase?: "backward" | "forward" | "input" | "loss" | "optimizer" | null;
+  when?: "after" | "before" | null;
+  call?: number | null;
+  granularity?: "module" | "operator" | null;
+}
+
+export interface ComparisonHeader {
+  a: string;
+  b: string;
+  mode: "a" | "absolute" | "b" | "difference" | "relative" | "ulp";
+  slice: string;
+  sliced_shape: number[];
+  data_dtype: string;
+  data_shape: number[];
+  bytes: number;
+  differences: Differences;
+  id: string;
+  tile: Tile | null;
+  a_stats: StatsView | null;
+  b_stats: StatsView | null;
+}
+
+export interface ConditionView {
+  name: string;
+  title: string;
+  help: string;
+  category: string;
+  parameters: ParameterView[];
+  needs: string[];
+}
+
+export interface CrashNews {
+  t: "crash";
+  run: string;
+  id: string;
+  text: string;
+  seq: number;
+}
+
+/** Two tensors, element by element. */
+export interface Differences {
+  count: number;
+  out_of_tolerance: number;
+  max_absolute: Num;
+  mean_absolute: Num;
+  max_relative: Num;
+  max_ulp: number;
+  cosine: Num;
+  l2: Num;
+  atol: number;
+  rtol: number;
+  same_nonfinite: boolean;
+  worst: number[];
+}
+
+/** What a watchpoint would do on the tensors that are there now. */
+export interface DryRun {
+  hits: number;
+  tensors: number;
+  bytes_per_step: number;
+  seconds_per_step: number;
+  memory_bytes: number;
+  examples: HitView[];
+  note: string;
+}
+
+export interface EdgeColumns {
+  source: number[];
+  target: number[];
+  source_slot: number[];
+  target_slot: number[];
+  dtype: number[];
+  shape: number[];
+}
+
+/** Any REST error: a code for programs, a sentence for people. */
+export interface Failure {
+  code: string;
+  text: string;
+  params: Record<string, unknown>;
+}
+
+/** The next element that is not finite, in the order of the slice's memory; None when there is none. */
+export interface Found {
+  index: number[] | null;
+  value: Num | null;
+}
+
+export interface FoundNode {
+  name: string;
+  type: string;
+  kind: "buffer" | "input" | "loss" | "module" | "operator" | "optimizer" | "parameter";
+  order: number;
+  index: number;
+  hits: number;
+  watched: boolean;
+  source: SourceView | null;
+}
+
+export interface GraphColumns {
+  run: string;
+  rank: number;
+  rev: number;
+  scopes: ScopeColumns;
+  nodes: NodeColumns;
+  edges: EdgeColumns;
+  tensors: TensorColumns;
+  types: string[];
+  files: string[];
+  graphs: string[];
+  dtypes: string[];
+  shapes: number[][];
+  roles: string[];
+}
+
+/** The graph grew: fetch it again, with the ETag of the old one. */
+export interface GraphNews {
+  t: "graph";
+  run: string;
+  rank: number;
+  rev: number;
+  nodes: number;
+  edges: number;
+  seq: number;
+}
+
+export interface Hello {
+  t: "hello";
+  proto: number;
+  lang?: string;
+  resume?: Resume | null;
+}
+
+export interface Histogram {
+  edges: number[];
+  counts: number[];
+  nan: number;
+  pos_inf: number;
+  neg_inf: number;
+}
+
+export interface HitList {
+  hits: HitView[];
+  total: number;
+  by_watchpoint: Record<string, number>;
+  origins: number;
+  dropped: number;
+}
+
+/** A watchpoint tripped. Never dropped. */
+export interface HitNews {
+  t: "hit";
+  run: string;
+  hit: HitView;
+  seq: number;
+}
+
+export interface HitView {
+  id: number;
+  watchpoint: number;
+  address: string;
+  node: string;
+  role: string;
+  slot: number;
+  step: number;
+  rank: number;
+  reason: string;
+  call: number;
+  severity: "error" | "info" | "warning";
+  birth: "origin" | "propagated" | "unknown";
+  order: number;
+  condition: string;
+  stats: StatsView | null;
+  readings: ReadingView[];
+  errors: ("inf" | "nan" | "no_previous" | "no_value" | "out_of_memory")[];
+  outdated: boolean;
+}
+
+/** The client was too slow: so many superseded updates were left out, by kind. Never hits, states or watchpoints. */
+export interface Lag {
+  t: "lag";
+  dropped: Record<string, number>;
+  seq: number;
+}
+
+export interface LogLine {
+  t: "log";
+  run: string;
+  rank: number;
+  level: "debug" | "error" | "info" | "warning";
+  text: string;
+  seq: number;
+}
+
+/** Refused: stale_state, not_paused, not_running, unsupported, denied, bad_request, not_found, timeout. */
+export interface Nack {
+  t: "nack";
+  id: string;
+  code: string;
+  text: string;
+  params: Record<string, unknown>;
+}
+
+export interface Neighbour {
+  node: string;
+  slot: number;
+  dtype: string;
+  shape: number[];
+}
+
+/** Nodes by number, as in the run's catalog; `type`, `file` and `graph` are numbers into its lists. */
+export interface NodeColumns {
+  name: string[];
+  scope: number[];
+  kind: ("buffer" | "input" | "loss" | "module" | "operator" | "optimizer" | "parameter")[];
+  phase: ("backward" | "forward" | "input" | "loss" | "optimizer")[];
+  type: number[];
+  order: number[];
+  file: number[];
+  line: number[];
+  graph: number[];
+  forward: number[];
+}
+
+export interface NodeInfo {
+  name: string;
+  type: string;
+  kind: "buffer" | "input" | "loss" | "module" | "operator" | "optimizer" | "parameter";
+  phase: "backward" | "forward" | "input" | "loss" | "optimizer";
+  scope: string;
+  order: number;
+  graph: string;
+  forward: string;
+  backward: string[];
+  source: SourceView | null;
+  tensors: TensorBrief[];
+  producers: Neighbour[];
+  consumers: Neighbour[];
+  children: number;
+  watched_by: number[];
+  hits: number[];
+  same_line: string[];
+}
+
+export interface ParameterView {
+  name: string;
+  type: "flag" | "number";
+  default: Num | boolean | null;
+  required: boolean;
+  help: string;
+}
+
+export interface Ping {
+  t: "ping";
+  id?: string;
+}
+
+/** Where training stands inside a step. */
+export interface PlaceView {
+  node: string;
+  phase: "backward" | "forward" | "input" | "loss" | "optimizer";
+  when: "after" | "before";
+  kind: "module" | "operator" | "optimizer";
+  type: string;
+  call: number;
+  source: SourceView | null;
+}
+
+export interface Pong {
+  t: "pong";
+  id: string;
+}
+
+/** A command or an edit that waits for its moment. */
+export interface QueuedView {
+  id: string;
+  op: string;
+  text: string;
+}
+
+export interface RankView {
+  rank: number;
+  phase: "detached" | "ended" | "lost" | "offline" | "paused" | "pausing" | "running" | "stepping" | "terminating";
+  step: number;
+  rev: number;
+  place: PlaceView | null;
+  reason: Reason | null;
+  host: string;
+  pid: number;
+  alive: boolean;
+  dropped: Record<string, number>;
+  memory_bytes: number;
+  memory_limit: number;
+  queued: QueuedView[];
+}
+
+/** One parameter of a condition: threshold, what was found, whether it tripped. */
+export interface ReadingView {
+  parameter: string;
+  threshold: Num | boolean;
+  actual: Num | null;
+  hit: boolean;
+}
+
+/** Why training stands still, or ended. */
+export interface Reason {
+  kind: "across_ranks" | "end" | "node" | "other_rank" | "signal" | "start" | "step" | "step_end" | "until" | "user" | "watchpoint";
+  text: string;
+  watchpoint: number | null;
+  hit: number | null;
+  rank: number | null;
+}
+
+/** The gap is too old to be filled: fetch the snapshot, then go on from `seq`. */
+export interface Reset {
+  t: "reset";
+  snapshot_url: string;
+  seq: number;
+  session: string;
+}
+
+export interface Resume {
+  session: string;
+  seq: number;
+}
+
+/** A line in the list of runs. */
+export interface RunBrief {
+  run: string;
+  state: "failed" | "finished" | "lost" | "paused" | "running" | "starting" | "stopped";
+  live: boolean;
+  started: number;
+  phase: "detached" | "ended" | "lost" | "offline" | "paused" | "pausing" | "running" | "stepping" | "terminating";
+  step: number;
+  loss: Num | null;
+  world_size: number;
+  ranks: number[];
+  host: string;
+  command: string[];
+  hits: number;
+  spark: (Num | null)[];
+}
+
+export interface RunDetail {
+  brief: RunBrief;
+  versions: Record<string, string>;
+  git: Record<string, string>;
+  settings: Record<string, unknown>;
+  ranks: RankView[];
+  watchpoints: WatchpointView[];
+  tags: string[];
+  first_step: number;
+  last_step: number;
+  stats_steps: number[];
+  tensor_steps: number[];
+  graph_rev: number;
+  seconds: number;
+  exit_code: number | null;
+  findings: number;
+}
+
+export interface RunList {
+  runs: RunBrief[];
+  total: number;
+  directory: string;
+}
+
+/** A run appeared or its line in the list changed. */
+export interface RunNews {
+  t: "run";
+  run: RunBrief;
+  seq: number;
+}
+
+/** A curve, thinned to the wanted points by keeping the least and the greatest of every bucket. */
+export interface ScalarSeries {
+  tag: string;
+  rank: number;
+  x: number[];
+  y: (Num | null)[];
+  total: number;
+  method: "all" | "min-max";
+}
+
+/** Points of a curve, batched. */
+export interface Scalars {
+  t: "scalars";
+  run: string;
+  rank: number;
+  tag: string;
+  x: number[];
+  y: (Num | null)[];
+  seq: number;
+}
+
+/** Scopes by number; scope 0 is the outermost, with an empty label and parent -1. */
+export interface ScopeColumns {
+  parent: number[];
+  label: string[];
+  name: string[];
+}
+
+export interface SearchResult {
+  query: string;
+  total: number;
+  nodes: FoundNode[];
+}
+
+export type ServerMessage = Welcome | State | StepNews | Scalars | HitNews | WatchNews | GraphNews | LogLine | Alert | RunNews | CrashNews | Ack | Nack | Lag | Reset | Pong;
+
+export interface SourceLine {
+  file: string;
+  line: number;
+  code: string;
+  nodes: string[];
+  total: number;
+}
+
+export interface SourceList {
+  lines: SourceLine[];
+  total: number;
+}
+
+export interface SourceView {
+  file: string;
+  line: number;
+  code: string;
+}
+
+/** Where a run is. Never dropped. `rev` grows with every change that could make somebody's command wrong. */
+export interface State {
+  t: "state";
+  run: string;
+  rev: number;
+  phase: "detached" | "ended" | "lost" | "offline" | "paused" | "pausing" | "running" | "stepping" | "terminating";
+  step: number;
+  seq: number;
+  epoch: number | null;
+  place: PlaceView | null;
+  reason: Reason | null;
+  ranks: RankView[];
+  granularity: "module" | "operator";
+  queued: QueuedView[];
+  goal: string;
+}
+
+/** The statistics of one tensor over steps. */
+export interface StatsHistory {
+  address: string;
+  step: number[];
+  columns: Record<string, Num[]>;
+  dtype: string;
+  shape: number[];
+  total: number;
+}
+
+export interface StatsView {
+  count: number;
+  nan: number;
+  pos_inf: number;
+  neg_inf: number;
+  zeros: number;
+  negatives: number;
+  positives: number;
+  min: Num;
+  max: Num;
+  mean: Num;
+  abs_mean: Num;
+  l2: Num;
+  std: Num;
+  dtype: string;
+  shape: number[];
+}
+
+/** A step ended. Superseded by the next; a slow client misses some and is told. */
+export interface StepNews {
+  t: "step";
+  run: string;
+  rank: number;
+  step: number;
+  seq: number;
+  loss: Num | null;
+  seconds: number;
+  epoch: number | null;
+}
+
+/** Everything one step showed: a row for each tensor, in execution order. */
+export interface StepTable {
+  run: string;
+  rank: number;
+  step: number;
+  tensor: number[];
+  dtype: string[];
+  shape: number[][];
+  inputs_bad: boolean[];
+  columns: Record<string, Num[]>;
+  loss: Num | null;
+  seconds: number;
+}
+
+/** Which events to send; `scalars:loss*` narrows by tag. An empty run means every run. */
+export interface Subscribe {
+  t: "sub";
+  id: string;
+  ch: string[];
+  run?: string;
+  max_hz?: number;
+}
+
+/** A tensor of a node at a step, with a small history. */
+export interface TensorBrief {
+  address: string;
+  role: string;
+  slot: number;
+  call: number;
+  stats: StatsView | null;
+  available: boolean;
+  reason: string;
+  spark: (Num | null)[];
+}
+
+/** Every tensor of the run by number: node, role, slot, call. */
+export interface TensorColumns {
+  node: number[];
+  role: number[];
+  slot: number[];
+  call: number[];
+}
+
+/** Ask for a tensor by address; answered by a binary frame with a TensorHeader, or a Nack saying why not. */
+export interface TensorGet {
+  t: "tensor.get";
+  id: string;
+  run: string;
+  address: string;
+  slice?: string;
+  want?: string[];
+}
+
+/** In front of a tile's bytes: u32 little-endian header length, this as JSON, then `bytes` bytes in C order. */
+export interface TensorHeader {
+  address: string;
+  dtype: string;
+  shape: number[];
+  slice: string;
+  sliced_shape: number[];
+  data_dtype: string;
+  data_shape: number[];
+  bytes: number;
+  origin: "live" | "stored";
+  id: string;
+  tile: Tile | null;
+  stats: StatsView | null;
+  histogram: Histogram | null;
+  found: Found | null;
+  step: number | null;
+  rank: number;
+}
+
+/** A rectangle of the sliced tensor; row and column count pooled blocks when pool > 1. */
+export interface Tile {
+  row: number;
+  column: number;
+  rows: number;
+  columns: number;
+  pool: number;
+}
+
+/** The tensor is known but its values are not here: why, and the command that gets them. */
+export interface Unavailable {
+  address: string;
+  reason: "freed" | "no_such_step" | "not_captured" | "not_watched" | "other_rank" | "running" | "too_large" | "unknown";
+  text: string;
+  code: string;
+}
+
+export interface Unsubscribe {
+  t: "unsub";
+  id: string;
+}
+
+/** Change the watchpoints of a run; `watch_scope`/`unwatch_scope` add or take every node below `scope`. */
+export interface WatchEdit {
+  t: "watch";
+  id: string;
+  op: "add" | "disable" | "dry_run" | "enable" | "recommend" | "remove" | "unwatch_scope" | "update" | "watch_scope";
+  run: string;
+  watchpoint?: number | null;
+  spec?: WatchSpec | null;
+  scope?: string;
+  rank?: number | null;
+}
+
+export interface WatchList {
+  watchpoints: WatchpointView[];
+  memory_bytes: number;
+  memory_limit: number;
+}
+
+/** A watchpoint was added, changed or removed. Never dropped. */
+export interface WatchNews {
+  t: "wp";
+  run: string;
+  op: "add" | "remove" | "update";
+  watchpoint: WatchpointView;
+  seq: number;
+}
+
+/** A watchpoint as a client writes it: a condition's name or an expression, parameters, and where. */
+export interface WatchSpec {
+  condition?: string;
+  parameters?: Record<string, number | boolean>;
+  on?: string[];
+  nodes?: string[];
+  but?: string[];
+  types?: string[];
+  then?: "dump" | "note" | "pause" | "stop";
+  limit?: number | null;
+  name?: string;
+}
+
+export interface WatchpointView {
+  id: number;
+  condition: string;
+  parameters: Record<string, Num | boolean>;
+  on: string[];
+  nodes: string[];
+  then: "dump" | "note" | "pause" | "stop";
+  enabled: boolean;
+  limit: number | null;
+  name: string;
+  origin: "guard" | "recommended" | "user";
+  tensors: number | null;
+  hits: number;
+  but: string[];
+  types: string[];
+  note: string;
+}
+
+/** The answer to Hello. After a resume the missed events follow; else a State of every live run. */
+export interface Welcome {
+  t: "welcome";
+  session: string;
+  seq: number;
+  server: string;
+  proto: number;
+  caps: string[];
+  resumed: boolean;
+  runs: RunBrief[];
+}
