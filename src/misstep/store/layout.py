@@ -6,7 +6,8 @@
         ├── journal.jsonl               what happened, in order
         ├── graph.jsonl                 nodes, tensors, shapes and edges, by their index
         ├── stats.bin                   one row of 128 bytes per tensor and step
-        └── tensors.pack, tensors.idx   whole tensors, and where each of them lies
+        ├── tensors.pack, tensors.idx   whole tensors, and where each of them lies
+        └── recorder.ring, recorder.batch, modules.jsonl, reports.jsonl, stacks/    the flight recorder's (see ring.py)
 
 A rank directory has one writer for ever: making the directory is the claim, and whoever comes second (a restarted
 worker, the second training of one shell script) takes the next free number from the world size on.
@@ -51,6 +52,29 @@ class RankPaths:
     @property
     def index(self) -> Path:
         return self.directory / "tensors.idx"
+
+    @property
+    def ring(self) -> Path:
+        return self.directory / "recorder.ring"
+
+    @property
+    def batch(self) -> Path:
+        return self.directory / "recorder.batch"
+
+    @property
+    def modules(self) -> Path:
+        """Names of modules by their number in the ring's cells."""
+        return self.directory / "modules.jsonl"
+
+    @property
+    def reports(self) -> Path:
+        """What the process itself could say of its end, or of a hang."""
+        return self.directory / "reports.jsonl"
+
+    @property
+    def stacks(self) -> Path:
+        """Where Python's fault handler writes: fatal.txt, terminated.txt, asked.txt, hang.txt."""
+        return self.directory / "stacks"
 
 
 def rank_paths(run: Path, rank: int) -> RankPaths:
