@@ -14,13 +14,14 @@ another backward in between, begins the next.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import weakref
 from collections.abc import Callable, Iterator
 from threading import get_ident
 from time import perf_counter_ns
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import torch
@@ -34,6 +35,8 @@ from misstep.adapters.pytorch import tensors
 from misstep.adapters.pytorch.modules import ModuleSeam
 from misstep.adapters.pytorch.names import Names
 from misstep.adapters.pytorch.operators import OperatorWatch
+from misstep.adapters.pytorch.tape import Tape
+from misstep.adapters.replaying import Replayed
 from misstep.core.address import Role
 from misstep.core.graph import scope_of
 from misstep.core.stats import Array
@@ -57,6 +60,16 @@ class PyTorchAdapter:
         self.cost_ns = 0
         self.modules = ModuleSeam(self)
         self.operators = OperatorWatch(self)
+        self.tape = Tape(self)
+        self.moving: set[int] = set()
+        """Ids of the weights the optimizer about to step will move."""
+        self.replaying = False
+        """While a step is run again by us."""
+        self.outer: FrameType | None = None
+        """The user's frame a replay was called from; it tells nothing of the line that is run again …"""
+        self.stand_in: tuple[CodeType, int] | None = None
+        """… which is this one."""
+        self.plain_backward: Callable[..., Any] = torch.autograd.backward
         self._undo: list[Callable[[], None]] = []
         self._losses: list[torch.Tensor] = []
         self._stepped: list[torch.optim.Optimizer] = []
@@ -104,6 +117,7 @@ class PyTorchAdapter:
     def detach(self) -> None:
         self._guarded("at the end", self._close_step)
         self.set_level("off")
+        self.arm_replay(False)
         self.operators.stop()
         while self._undo:
             self._undo.pop()()
@@ -120,6 +134,15 @@ class PyTorchAdapter:
             self.operators.start()
         else:
             self.operators.stop()
+
+    def arm_replay(self, on: bool) -> None:
+        """Keep what it takes to run a step again; at op level there is no need to."""
+        self.tape.arm(on)
+
+    def replay(self) -> Replayed:
+        from misstep.adapters.pytorch.replay import replay
+
+        return replay(self)
 
     def adopt(self, model: object, optimizer: object | None = None) -> None:
         if isinstance(model, nn.Module):
@@ -157,7 +180,7 @@ class PyTorchAdapter:
 
     def parameters(self) -> Iterator[tuple[str, Any]]:
         seen: set[int] = set()
-        for tensor in self._weights():
+        for tensor in self.all_weights():
             if id(tensor) not in seen:
                 seen.add(id(tensor))
                 yield self.names.parameter(tensor), tensor
@@ -190,7 +213,7 @@ class PyTorchAdapter:
             return torch.distributed.get_rank(), torch.distributed.get_world_size()
         return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 
-    def _weights(self) -> Iterator[torch.Tensor]:
+    def all_weights(self) -> Iterator[torch.Tensor]:
         for root in self.names.networks():
             yield from root.parameters()
         for optimizer in self.optimizers():
@@ -200,6 +223,9 @@ class PyTorchAdapter:
 
     def network_called(self, module: nn.Module, frame: FrameType | None) -> None:
         """A network begins to run with gradients on."""
+        if self.replaying:
+            self.network_ran = True
+            return
         try:
             self._close_step()
             if not self.live:
@@ -224,15 +250,18 @@ class PyTorchAdapter:
             self.listener.trouble("at an exception", problem)
 
     def _patch_backward(self) -> None:
-        original = torch.autograd.backward
+        original = self.plain_backward = torch.autograd.backward
 
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-            if self.inert or self.in_backward or self.thread not in (0, get_ident()):
+            if self.inert or self.in_backward or self.replaying or self.thread not in (0, get_ident()):
                 return original(tensors, *args, **kwargs)
             self._backward_begins(tensors)
+            self._guarded("at backward", lambda: self.tape.backward_begins(tensors, args, kwargs, sys._getframe(3)))
             self.in_backward = True
             try:
-                return original(tensors, *args, **kwargs)
+                result = original(tensors, *args, **kwargs)
+                self._guarded("after backward", self.tape.backward_ends)
+                return result
             except BaseException as error:
                 self.user_raised(error, -1)
                 raise
@@ -255,13 +284,7 @@ class PyTorchAdapter:
             self._backwards += 1
             for loss in tensors.leaves(losses):
                 self._losses.append(loss.detach())
-                if self.level == "off":
-                    continue
-                node = self.catalog.node("loss", "loss", "Loss", phase="loss")
-                number = self.catalog.tensor(node, "loss", 0, min(len(self._losses), 64))
-                row = self.seer.see(number, loss, self._loss_inputs(loss))
-                if row >= 0 and self.level == "op":
-                    self.frame.trace(row, self.operators.row_of(loss))
+                self.loss_row(loss, len(self._losses))
             if self.listener.stepping:
                 self.listener.at_node(
                     Place(self.catalog.node("loss", "loss", "Loss", phase="loss"), "loss", "after", "module")
@@ -271,6 +294,16 @@ class PyTorchAdapter:
         except Exception as error:
             self.listener.trouble("at backward", error)
         self.cost_ns += perf_counter_ns() - start
+
+    def loss_row(self, loss: torch.Tensor, count: int) -> None:
+        """The loss given to the step's backward number `count`, as a row."""
+        if self.level == "off":
+            return
+        node = self.catalog.node("loss", "loss", "Loss", phase="loss")
+        number = self.catalog.tensor(node, "loss", 0, min(count, 64))
+        row = self.seer.see(number, loss, self._loss_inputs(loss))
+        if row >= 0 and self.level == "op":
+            self.frame.trace(row, self.operators.row_of(loss))
 
     def _loss_inputs(self, loss: torch.Tensor) -> tuple[int, ...] | None:
         """At module level the loss is computed from the outputs of the outermost modules of the step."""
@@ -312,8 +345,9 @@ class PyTorchAdapter:
             self.listener.trouble("at a skipped update", error)
 
     def _before_step(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> Any:
-        if self.inert or self.thread not in (0, get_ident()):
+        if self.inert or self.replaying or self.thread not in (0, get_ident()):
             return None
+        self.tape.pause()
         closure = args[1] if len(args) > 1 else kwargs.get("closure")
         try:
             if self._stepped and (optimizer in self._stepped or self._backwards):
@@ -357,15 +391,27 @@ class PyTorchAdapter:
         except Exception as error:
             self.listener.trouble(where, error)
 
+    @contextlib.contextmanager
+    def quietly(self) -> Iterator[None]:
+        """While misstep itself calls torch, nobody records it."""
+        before, self._quiet = self._quiet, True
+        try:
+            yield
+        finally:
+            self._quiet = before
+
     def _gradients_ready(self, optimizer: torch.optim.Optimizer) -> None:
         start = perf_counter_ns()
+        self.tape.pause()
+        self.tape.gradients_ready()
+        self.moving = {id(weight) for weight in _parameters_of(optimizer)} if self.tape.armed else set()
         weights = [weight for weight in _parameters_of(optimizer) if weight.grad is not None]
         gradients: list[torch.Tensor] = [weight.grad for weight in weights]
         if self.level in ("module", "op"):
-            self._rows("grad", weights, gradients)
+            self.parameter_rows("grad", weights, gradients)
         elif self.level == "guard":
             bad = tensors.nonfinite(gradients)
-            self._rows("grad", [weights[place] for place in bad], [gradients[place] for place in bad])
+            self.parameter_rows("grad", [weights[place] for place in bad], [gradients[place] for place in bad])
         self.cost_ns += perf_counter_ns() - start
         self.listener.before_update(self)
         node = self.names.optimizer(optimizer, sys._getframe())
@@ -374,20 +420,21 @@ class PyTorchAdapter:
         self.updating = node
 
     def _after_step(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
-        if self.inert or self.thread not in (0, get_ident()):
+        if self.inert or self.replaying or self.thread not in (0, get_ident()):
             return
         self.updating = None
         try:
             start = perf_counter_ns()
             weights = list(_parameters_of(optimizer))
             if self.level in ("module", "op"):
-                self._rows("param", weights, weights)
+                self.parameter_rows("param", weights, weights)
             elif self.level == "guard":
                 bad = [weights[place] for place in tensors.nonfinite(weights)]
-                self._rows("param", bad, bad)
+                self.parameter_rows("param", bad, bad)
             self._stepped.append(optimizer)
             self.cost_ns += perf_counter_ns() - start
             self.listener.after_update(self)
+            self.tape.window_ends(carry=self._may_share_forward())
             if self.listener.stepping:
                 self.listener.at_node(Place(self.names.optimizer(optimizer), "optimizer", "after", "optimizer"))
             self._backwards = 0
@@ -399,7 +446,11 @@ class PyTorchAdapter:
         except Exception as error:
             self.listener.trouble("after an update", error)
 
-    def _rows(self, role: Role, weights: list[torch.Tensor], values: list[torch.Tensor]) -> None:
+    def _may_share_forward(self) -> bool:
+        """Whether a forward before this update may be trained by another optimizer after it. At first nobody knows."""
+        return not self.in_backward and (len(self._known_optimizers) > 1 or self.listener.step <= 2)
+
+    def parameter_rows(self, role: Role, weights: list[torch.Tensor], values: list[torch.Tensor]) -> None:
         """Rows for weights or their gradients; a gradient was computed from its module's output gradients, a weight
         from its gradient."""
         if not weights:
@@ -425,7 +476,7 @@ class PyTorchAdapter:
 
     def _tell_initial(self, optimizer: torch.optim.Optimizer | None = None) -> None:
         """Step 0: the weights as they are before anything moved them."""
-        weights = list(_parameters_of(optimizer)) if optimizer is not None else list(self._weights())
+        weights = list(_parameters_of(optimizer)) if optimizer is not None else list(self.all_weights())
         weights = [weight for weight in weights if id(weight) not in self._initial]
         if not weights or self.level not in ("module", "op"):
             return
@@ -472,6 +523,8 @@ class PyTorchAdapter:
             self.seer.begin()
             self.modules.begin_step()
             self.operators.begin_step()
+            if overflow:
+                self.tape.window_ends(carry=False)
             self._gradient_rows = {}
 
 

@@ -45,12 +45,13 @@ class ModuleSeam:
         self._hooked: dict[int, tuple[Any, Any, list[tuple[int, int]]]] = {}
         self._edges: set[tuple[int, int]] = set()
         self._original: Any = None
+        self._within = False
+        """Inside an outermost module, below module level."""
         self._output_rows: dict[int, tuple[int, ...]] = {}
         """By module node: the rows of its output gradients in this step."""
 
     def install(self) -> None:
         original = self._original = nn.Module.__call__
-        seam = self
         adapter = self.adapter
         is_compiling = torch.compiler.is_compiling
 
@@ -60,6 +61,7 @@ class ModuleSeam:
                 return original(module, *args, **kwargs)
             if adapter.inert or adapter.in_backward or adapter.thread not in (0, get_ident()):
                 return original(module, *args, **kwargs)
+            seam = adapter.modules
             if not seam.watching:
                 return seam.pass_by(original, module, args, kwargs)
             if not torch.is_grad_enabled():
@@ -78,18 +80,52 @@ class ModuleSeam:
         self._hooked.clear()
         self._output_rows.clear()
 
-    def pass_by(self, original: Any, module: nn.Module, args: Any, kwargs: Any) -> Any:
-        """Guard level: only notice that a network runs, and which one it is."""
-        adapter = self.adapter
-        if adapter.live and not self.stack and not torch.is_grad_enabled():
-            return original(module, *args, **kwargs)
-        if not self.stack and torch.is_grad_enabled():
-            adapter.network_called(module, sys._getframe(2))
-            if self.watching:  # going live raised the level
-                return self.call(original, module, args, kwargs)
-        return original(module, *args, **kwargs)
+    def double(self, *, watching: bool) -> ModuleSeam:
+        """Another seam for a replay: it keeps its own account of the step."""
+        double = ModuleSeam(self.adapter)
+        double.watching = watching
+        double._edges = self._edges
+        return double
 
-    def call(self, original: Any, module: nn.Module, args: Any, kwargs: Any) -> Any:
+    def pass_by(self, original: Any, module: nn.Module, args: Any, kwargs: Any) -> Any:
+        """Guard level: only notice that a network runs, which one it is, and with what it was called."""
+        if self._within or not torch.is_grad_enabled():
+            return original(module, *args, **kwargs)
+        adapter = self.adapter
+        frame = sys._getframe(2)
+        adapter.network_called(module, frame)
+        if self.watching:  # going live raised the level
+            return self.call(original, module, args, kwargs, told=True)
+        self._within = True
+        try:
+            return self._taped(original, module, args, kwargs, frame)
+        finally:
+            self._within = False
+
+    def _taped(self, original: Any, module: nn.Module, args: Any, kwargs: Any, frame: Any) -> Any:
+        """Run an outermost module, and put the call on the tape."""
+        adapter = self.adapter
+        entry = None
+        start = perf_counter_ns()
+        try:
+            if not adapter.replaying:
+                entry = adapter.tape.module_begins(module, args, kwargs, frame)
+                if entry is not None and adapter.tape.swap is not None:
+                    args, kwargs = adapter.tape.swapped(entry, args, kwargs)
+        except Exception as error:
+            adapter.listener.trouble("before a network", error)
+        adapter.cost_ns += perf_counter_ns() - start
+        output = original(module, *args, **kwargs)
+        if entry is not None:
+            start = perf_counter_ns()
+            try:
+                adapter.tape.module_ends(entry, output)
+            except Exception as error:
+                adapter.listener.trouble("after a network", error)
+            adapter.cost_ns += perf_counter_ns() - start
+        return output
+
+    def call(self, original: Any, module: nn.Module, args: Any, kwargs: Any, *, told: bool = False) -> Any:
         start = perf_counter_ns()
         adapter = self.adapter
         listener = adapter.listener
@@ -97,7 +133,7 @@ class ModuleSeam:
         call = 0
         inputs: tuple[int, ...] = ()
         try:
-            if not self.stack:
+            if not self.stack and not told:
                 adapter.network_called(module, sys._getframe(2))
             node = adapter.names.node(module, sys._getframe(2))
             call = self._calls.get(node, 0) + 1
@@ -117,7 +153,10 @@ class ModuleSeam:
         self.made.append(inside)
         adapter.cost_ns += perf_counter_ns() - start
         try:
-            output = original(module, *args, **kwargs)
+            if len(self.stack) == 1:
+                output = self._taped(original, module, args, kwargs, sys._getframe(2))
+            else:
+                output = original(module, *args, **kwargs)
         except BaseException as error:
             adapter.user_raised(error, node)
             raise

@@ -10,7 +10,7 @@ from __future__ import annotations
 import linecache
 import os
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FrameType
 
 import torch
@@ -70,6 +70,8 @@ class Names:
         self._parameters: dict[int, tuple[weakref.ref[torch.Tensor], str]] = {}
         self._prefixes: set[str] = set()
         self._optimizers: dict[int, tuple[weakref.ref[torch.optim.Optimizer], int]] = {}
+        self.place: Callable[[FrameType | None], Source | None] = source_at
+        """The line of a user's frame; a replay knows better where the loop stood then."""
 
     def node(self, module: nn.Module, frame: FrameType | None) -> int:
         """The node of a module about to be called from `frame`."""
@@ -79,7 +81,7 @@ class Names:
         if not self._has_path(module):
             self.adopt(_larger(module, user_frame(frame)))
         _, path, graph, phase = self._paths[id(module)]
-        source = source_at(user_frame(frame))
+        source = self.place(user_frame(frame))
         number = self.catalog.node(path, "module", type(module).__name__, phase=phase, source=source, graph=graph)
         self._nodes[id(module)] = (weakref.ref(module), number)
         return number

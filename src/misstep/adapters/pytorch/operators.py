@@ -83,6 +83,10 @@ class OperatorWatch(TorchDispatchMode):
             torch._C._push_on_torch_dispatch_stack(mode)
         self.on = False
 
+    def share_names(self, other: OperatorWatch) -> None:
+        """Call operators as the other watch does: a name is given once in a run."""
+        self._traits, self._nodes, self._taken, self._edges = other._traits, other._nodes, other._taken, other._edges
+
     def begin_step(self) -> None:
         self._calls.clear()
         self._rows.clear()
@@ -160,7 +164,10 @@ class OperatorWatch(TorchDispatchMode):
                 scope = f"{above}/{title}" if above else title
         else:
             frame = user_frame(sys._getframe(2))
-            code, line = (None, 0) if frame is None else (frame.f_code, frame.f_lineno)
+            if adapter.replaying and frame is adapter.outer and adapter.stand_in is not None:
+                code, line = adapter.stand_in
+            else:
+                code, line = (None, 0) if frame is None else (frame.f_code, frame.f_lineno)
             if adapter.updating is not None:
                 phase, scope = "optimizer", adapter.updating
             elif adapter.in_backward:
@@ -221,6 +228,9 @@ class OperatorWatch(TorchDispatchMode):
                 if row < 0:
                     continue
                 known[address] = row
+                want = adapter.seer.wants.get(number)
+                if want is not None:
+                    want(row, tensor)
             else:
                 producer = adapter.frame.tensors[row]
                 if (producer, node) not in self._edges:

@@ -254,6 +254,24 @@ def nonfinite(tensors: list[torch.Tensor]) -> list[int]:
     return sorted(bad)
 
 
+def digest(tensor: torch.Tensor) -> int:
+    """A number that differs when any bit of the tensor does."""
+    plain = plain_tensor(tensor.detach())
+    if plain is None:
+        return 0
+    plain = plain.cpu().contiguous()
+    return kernels.digest(plain.data_ptr(), plain.numel() * plain.element_size())
+
+
+def digests(found: list[torch.Tensor]) -> list[int]:
+    """One digest for each tensor, in one native call where they lie on the CPU."""
+    if all(one.device.type == "cpu" and one.layout is torch.strided and one.is_contiguous() for one in found):
+        return kernels.digest_many(
+            [one.data_ptr() for one in found], [one.numel() * one.element_size() for one in found]
+        )
+    return [digest(one) for one in found]
+
+
 def queued_summary(tensor: torch.Tensor) -> torch.Tensor:
     """The thirteen numbers of SUMMARY as a float64 vector on the tensor's own device; nothing waits."""
     with torch.no_grad():

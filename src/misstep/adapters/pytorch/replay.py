@@ -1,0 +1,381 @@
+"""Runs a taped step again, watching every operator, and says whether it came out bit for bit.
+
+    tape ─► restore random numbers, buffers, attributes ─► call everything again ─► compare losses and gradients
+                                                                                └─► put everything back (undo.py)
+
+The replay writes into a frame of its own and talks to a listener that hears nothing, so the step under way does not
+notice. It happens before the optimizer moves the weights; therefore no copy of them is needed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from time import perf_counter_ns
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from misstep.adapters.base import Listener
+from misstep.adapters.frame import Frame
+from misstep.adapters.pytorch import tensors
+from misstep.adapters.pytorch.names import source_at, source_line, user_frame
+from misstep.adapters.pytorch.operators import OperatorWatch
+from misstep.adapters.pytorch.tape import Entry, Held, Made, Tape, rebuilt
+from misstep.adapters.pytorch.tensors import leaves
+from misstep.adapters.pytorch.undo import Undo
+from misstep.adapters.replaying import Replayed
+from misstep.core.graph import Source
+from misstep.errors import ReplayError
+
+if TYPE_CHECKING:
+    from misstep.adapters.pytorch.adapter import PyTorchAdapter
+
+Swap = Callable[[Held], torch.Tensor]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a run of the tape produced."""
+
+    losses: list[torch.Tensor] = field(default_factory=list)
+    gradients: dict[int, torch.Tensor] = field(default_factory=dict)
+    """By id of the leaf."""
+    by_backward: list[bool] = field(default_factory=list)
+    """For each backward, whether its loss and the gradients after it were finite."""
+
+    @property
+    def finite(self) -> bool:
+        return all(self.by_backward)
+
+
+class QuietListener:
+    """Hears the replay in the session's stead and does nothing about it, except for our own failures."""
+
+    stepping = False
+
+    def __init__(self, real: Listener, frame: Frame) -> None:
+        self.catalog = real.catalog
+        self.frame = frame
+        self.step = real.step
+        self.wants: dict[int, Callable[[int, Any], None]] = {}
+        self.trouble = real.trouble
+
+    def _nothing(self, *facts: Any) -> None:
+        """Nobody is to know."""
+
+    going_live = initial = at_node = before_update = after_update = step_done = exception = _nothing
+
+
+class ReplayWatch(OperatorWatch):
+    """The operator watch of a replay; it also sees to it that nothing of the user's is written to unsaved."""
+
+    def __init__(self, adapter: PyTorchAdapter, undo: Undo) -> None:
+        super().__init__(adapter)
+        self.undo = undo
+        # Names of operators are given once in a run, whoever watches.
+        self.share_names(adapter.operators)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        traits = self._traits.get(func) or self._learn(func)
+        if traits.writes:
+            self.undo.writes(leaves([args[place] for place in traits.writes if place < len(args)]))
+            if kwargs:
+                self.undo.writes(leaves(kwargs))
+        out = super().__torch_dispatch__(func, types, args, kwargs)
+        if not traits.writes and not traits.view:
+            self.undo.made(leaves(out))
+        return out
+
+
+@contextlib.contextmanager
+def stage(adapter: PyTorchAdapter, undo: Undo, outer: FrameType | None, *, watch: bool) -> Iterator[Frame]:
+    """Let the adapter look at the replay instead of the step under way; `outer` is the user's frame we come from."""
+    frame = Frame()
+    frame.begin(adapter.listener.step)
+    swapped = ("listener", "frame", "seer", "operators", "modules", "level", "network_ran", "in_backward", "updating",
+               "replaying", "thread", "outer", "stand_in")  # fmt: skip
+    before = {name: getattr(adapter, name) for name in swapped}
+    seam = adapter.modules
+    adapter.listener = QuietListener(adapter.listener, frame)
+    adapter.frame = frame
+    adapter.operators = ReplayWatch(adapter, undo)
+    adapter.seer = tensors.Seer(adapter.catalog, frame, {})
+    adapter.seer.row_of_memory = adapter.operators.row_of
+    adapter.modules = seam.double(watching=watch)
+    adapter.level = "op" if watch else "off"
+    adapter.network_ran = adapter.in_backward = False
+    adapter.updating = None
+    adapter.replaying = True
+    adapter.outer = outer
+
+    def place(frame: FrameType | None) -> Source | None:
+        if frame is adapter.outer and adapter.stand_in is not None:
+            return source_line(adapter.stand_in[0].co_filename, adapter.stand_in[1])
+        return source_at(frame)
+
+    adapter.names.place = place
+    watching_already = before["operators"].on
+    before["operators"].stop()
+    try:
+        adapter.operators.start()
+        yield frame
+    finally:
+        adapter.operators.stop()
+        if watching_already:
+            before["operators"].start()
+        adapter.names.place = source_at
+        for name, value in before.items():
+            setattr(adapter, name, value)
+
+
+class Player:
+    """Calls everything on a tape again."""
+
+    def __init__(self, adapter: PyTorchAdapter, tape: Tape) -> None:
+        self.adapter = adapter
+        self.tape = tape
+        self.entries = _needed(tape)
+        if not any(entry.kind == "backward" for entry in self.entries):
+            raise ReplayError("no backward of this step was seen")
+        self.modules = _modules_of(self.entries)
+        self.leaves = self._leaves()
+        self.why: list[str] = []
+        """Reasons to doubt that this is the same step, should it come out otherwise."""
+        self._find_doubts()
+        self.hooks_move_weights = any(getattr(leaf, "_post_accumulate_grad_hooks", None) for leaf in self.leaves)
+        self.distributed = any(_is_distributed(entry.call) for entry in self.entries if entry.kind == "module")
+
+    def run(self, *, watch: bool, swap: Swap | None = None) -> tuple[Outcome, Frame]:
+        """The step again. With `watch` every operator is summarised; `swap` may put other samples in."""
+        outcome = Outcome()
+        adapter = self.adapter
+        modules = [part for module in self.modules for part in module.modules()]
+        outer = user_frame(sys._getframe())
+        with Undo(modules, self.leaves) as undo, stage(adapter, undo, outer, watch=watch) as frame, torch.enable_grad():
+            if self.tape.threads:
+                torch.set_num_threads(self.tape.threads)
+            if self.tape.randomness is not None:
+                self.tape.randomness.restore()
+            values: dict[Made, torch.Tensor] = {}
+            with _Autocast() as autocast:
+                for entry in self.entries:
+                    autocast.be(entry.autocast)
+                    self._play(entry, values, swap, outcome)
+            outcome.gradients = {id(leaf): leaf.grad for leaf in self.leaves if leaf.grad is not None}
+            if watch:
+                self._see_gradients()
+        return outcome, frame
+
+    # ── one entry ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _play(self, entry: Entry, values: dict[Made, torch.Tensor], swap: Swap | None, outcome: Outcome) -> None:
+        adapter = self.adapter
+        if entry.state is not None:
+            with adapter.quietly():
+                entry.state.put_in()
+        if entry.random is not None:
+            torch.set_rng_state(entry.random)
+        args = _live(entry.args, values, swap)
+        kwargs = _live(entry.kwargs, values, swap)
+        adapter.stand_in = entry.line
+        if entry.kind == "backward":
+            self._backward(entry, args, kwargs, outcome)
+            return
+        if entry.kind == "module":
+            output = _local(entry.call)(*args, **kwargs)
+        else:
+            output = entry.call(*args, **kwargs)
+        if hasattr(output, "__next__"):
+            output = list(output)
+        for place, tensor in enumerate(leaves(output)):
+            values[Made(entry.serial, place)] = tensor
+
+    def _backward(self, entry: Entry, args: Any, kwargs: Any, outcome: Outcome) -> None:
+        adapter = self.adapter
+        losses = list(leaves(args[0]))
+        for loss in losses:
+            outcome.losses.append(loss.detach())
+            adapter.loss_row(loss, len(outcome.losses))
+        adapter.in_backward = True
+        try:
+            if (self.hooks_move_weights or self.distributed) and not kwargs.get("inputs"):
+                self._backward_without_hooks(losses, args, kwargs)
+            else:
+                adapter.plain_backward(*args, **kwargs)
+        finally:
+            adapter.in_backward = False
+        gradients = [leaf.grad for leaf in self.leaves if leaf.grad is not None]
+        outcome.by_backward.append(not tensors.nonfinite([*outcome.losses[-len(losses) :], *gradients]))
+
+    def _backward_without_hooks(self, losses: list[torch.Tensor], args: Any, kwargs: Any) -> None:
+        """Hooks on leaves may step an optimizer or talk to other ranks; autograd.grad fires none of them."""
+        given = {name: kwargs[name] for name in ("retain_graph", "create_graph") if name in kwargs}
+        weights = args[1] if len(args) > 1 else kwargs.get("grad_tensors")
+        grads = torch.autograd.grad(losses, self.leaves, weights, allow_unused=True, **given)
+        with torch.no_grad():
+            for leaf, gradient in zip(self.leaves, grads):
+                if gradient is not None:
+                    leaf.grad = gradient if leaf.grad is None else leaf.grad.add_(gradient)
+
+    def _see_gradients(self) -> None:
+        adapter = self.adapter
+        known = {id(weight) for weight in adapter.all_weights()}
+        weights = [leaf for leaf in self.leaves if leaf.grad is not None and id(leaf) in known]
+        with adapter.quietly():
+            adapter.parameter_rows("grad", weights, [weight.grad for weight in weights])
+            adapter.seer.fetch()
+
+    # ── what is on the tape ───────────────────────────────────────────────────────────────────────────────────
+
+    def _leaves(self) -> list[torch.Tensor]:
+        found: dict[int, torch.Tensor] = {}
+        for module in self.modules:
+            found.update((id(parameter), parameter) for parameter in module.parameters() if parameter.requires_grad)
+        for held in self.tape.held():
+            if held.tensor.requires_grad and held.tensor.is_leaf and not held.foreign:
+                found[id(held.tensor)] = held.tensor
+        return list(found.values())
+
+    def _find_doubts(self) -> None:
+        overwritten = self.tape.overwritten()
+        if overwritten:
+            what = "a tensor" if overwritten == 1 else f"{overwritten} tensors"
+            self.why.append(f"{what} of the batch was overwritten in place before the check")
+        if self.tape.foreign:
+            self.why.append("part of the loss was computed before misstep listened; from the next step on it does")
+        if any(hasattr(module, "_orig_mod") for module in self.modules):
+            self.why.append("a compiled network was run again without its compiler")
+
+
+def replay(adapter: PyTorchAdapter) -> Replayed:
+    """The step under way, again."""
+    began = perf_counter_ns()
+    player = Player(adapter, adapter.tape)
+    mine = {id(leaf): leaf.grad for leaf in player.leaves}
+    outcome, frame = player.run(watch=True)
+    exact = verify(player, outcome, mine)
+    return Replayed(frame, exact, (perf_counter_ns() - began) * 1e-9)
+
+
+def verify(player: Player, outcome: Outcome, gradients: dict[int, torch.Tensor | None]) -> str:
+    """'exact', or how far the replay is from the step and why."""
+    doubts = "; ".join(player.why)
+    wanted = [loss for entry in player.entries for loss in entry.losses]
+    if len(wanted) != len(outcome.losses) or not all(same_bits(a, b) for a, b in zip(wanted, outcome.losses)):
+        return f"not exact: the loss came out otherwise ({doubts or 'something beside the taped state changed'})"
+    raw = _right_after_backward(player.entries)
+    changed = 0
+    # Weights of another optimizer may still hold gradients of an earlier step.
+    compared = [leaf for leaf in player.leaves if not player.adapter.moving or id(leaf) in player.adapter.moving]
+    for leaf in compared:
+        again, first = outcome.gradients.get(id(leaf)), gradients.get(id(leaf))
+        if again is None or first is None:
+            changed += (again is None) != (first is None)
+        elif not same_bits(again, first) and raw.get(id(leaf)) != tensors.digest(again):
+            changed += not _same_values(again, first)
+    if not changed:
+        return "exact"
+    if player.distributed:
+        return "loss only: gradients of this rank cannot be compared with the average over all ranks"
+    what = f"{changed} of {len(compared)} gradients"
+    return f"loss only: {what} came out otherwise ({doubts or 'they were changed after backward, by clipping or so'})"
+
+
+def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two tensors hold the same bytes: the same NaN, the same zero."""
+    return a.shape == b.shape and a.dtype == b.dtype and tensors.digest(a) == tensors.digest(b)
+
+
+def _same_values(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Equal as numbers: a gradient that was added to zeros (`set_to_none=False`) has +0 where it had -0."""
+    if a.shape != b.shape or a.dtype != b.dtype or a.layout is not torch.strided or b.layout is not torch.strided:
+        return False
+    return bool(torch.allclose(a, b, rtol=0.0, atol=0.0, equal_nan=True))
+
+
+def _right_after_backward(entries: list[Entry]) -> dict[int, int]:
+    """Digests of gradients before anybody clipped them, where they were kept: of the last backward."""
+    last = next((entry for entry in reversed(entries) if entry.kind == "backward"), None)
+    found = {}
+    for ref, _, digest in () if last is None or last.gradients is None else last.gradients:
+        leaf = ref()
+        if leaf is not None:
+            found[id(leaf)] = digest
+    return found
+
+
+def _needed(tape: Tape) -> list[Entry]:
+    """The entries of this window, and those carried over whose results it uses."""
+    needed = {serial for entry in tape.entries for serial in entry.uses}
+    kept = []
+    for entry in reversed(tape.carried):
+        if entry.serial in needed:
+            kept.append(entry)
+            needed.update(entry.uses)
+    return [*kept[::-1], *tape.entries]
+
+
+def _modules_of(entries: list[Entry]) -> list[nn.Module]:
+    found = {id(entry.call): entry.call for entry in entries if entry.kind == "module"}
+    return list(found.values())
+
+
+def _is_distributed(module: Any) -> bool:
+    return isinstance(module, nn.parallel.DistributedDataParallel)
+
+
+def _local(module: Any) -> Any:
+    """The network itself, without what talks to other ranks or compiles it."""
+    while True:
+        if _is_distributed(module):
+            module = module.module
+        elif isinstance(getattr(module, "_orig_mod", None), nn.Module):
+            module = module._orig_mod
+        else:
+            return module
+
+
+def _live(value: Any, values: dict[Made, torch.Tensor], swap: Swap | None) -> Any:
+    if isinstance(value, Made):
+        if value not in values:
+            raise ReplayError("a tensor of the step was made by a call that misstep did not keep")
+        return values[value]
+    if isinstance(value, Held):
+        tensor = value.tensor if swap is None else swap(value)
+        # Its history is not ours to run again: it stands at the edge, as a leaf.
+        return tensor.detach().requires_grad_(tensor.is_floating_point()) if value.foreign else tensor
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return rebuilt(value, lambda item: _live(item, values, swap))
+
+
+class _Autocast:
+    """One autocast context for as long as entries agree on it: within one, casts of weights are shared."""
+
+    def __init__(self) -> None:
+        self._now: tuple[tuple[str, torch.dtype], ...] = ()
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> _Autocast:
+        # Whatever context the optimizer's step was called in is not the one the forward had.
+        for device in ("cpu", "cuda"):
+            if torch.is_autocast_enabled(device):
+                self._stack.enter_context(torch.autocast(device, enabled=False))
+        self._inner = self._stack.enter_context(contextlib.ExitStack())
+        return self
+
+    def be(self, wanted: tuple[tuple[str, torch.dtype], ...]) -> None:
+        if wanted == self._now:
+            return
+        self._inner.close()
+        for device, dtype in wanted:
+            self._inner.enter_context(torch.autocast(device, dtype=dtype))
+        self._now = wanted
+
+    def __exit__(self, *facts: Any) -> None:
+        self._stack.close()

@@ -1,0 +1,497 @@
+"""The tape of a step: what the training loop itself called, so that it can be called again.
+
+    model(x) ─► loss = f(out, y) ─► loss.backward()          a module call, tail functions, a backward
+
+Only the outermost calls are taped; what happens inside a module happens again when it is called again. Tensors made on
+the tape are remembered by where they were made, with weak references, so the user's graph lives as long as before;
+tensors from outside (the batch, weights) are held, with their version, which tells whether somebody wrote to them.
+
+The functions between a network's output and backward are seen by a torch function mode that is linked only there. It
+cannot be unlinked from inside its own handler (torch would push it back), and `loss.backward()` arrives through it:
+then it falls silent, and the next hook unlinks it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import torch
+from torch import nn
+from torch.overrides import TorchFunctionMode
+from torch.utils._device import DeviceContext
+
+from misstep.adapters.pytorch.moment import Networks, NetworkState, Randomness
+from misstep.adapters.pytorch.names import user_frame
+from misstep.adapters.pytorch.tensors import digests, leaves
+
+if TYPE_CHECKING:
+    from misstep.adapters.pytorch.adapter import PyTorchAdapter
+
+_PRUNE_AT = 512
+"""Entries after which those nobody can need are dropped: an evaluation loop that forgot no_grad makes many."""
+_MOST_ENTRIES = 50_000
+_LEARNING_STEPS = 3
+
+_SILENT: frozenset[Any] = frozenset(
+    {
+        torch.Tensor.grad.__get__,
+        torch.Tensor.grad.__set__,
+        torch.Tensor.shape.__get__,
+        torch.Tensor.grad_fn.__get__,
+        torch.Tensor.requires_grad.__get__,
+        torch.Tensor.is_leaf.__get__,
+        torch.Tensor.device.__get__,
+        torch.Tensor.dtype.__get__,
+        torch.Tensor.size,
+        torch.Tensor.dim,
+        torch.Tensor.item,
+        torch.Tensor.numel,
+        torch.Tensor._version.__get__,
+        torch._foreach_zero_,
+    }
+)
+"""Never taped: they make no tensor, or (zero_grad between forward and backward) only concern the gradients."""
+
+
+class Made(NamedTuple):
+    """A tensor made on the tape: by which entry, at which place of its output."""
+
+    entry: int
+    place: int
+
+
+class Held:
+    """A tensor from outside."""
+
+    __slots__ = ("foreign", "tensor", "version")
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.foreign = tensor.grad_fn is not None
+        """It has a history that the tape did not see. Held without it: the user's graph must be freed as usual."""
+        self.tensor = tensor.detach() if self.foreign else tensor
+        self.version = 0 if tensor.is_inference() else tensor._version
+
+    @property
+    def overwritten(self) -> bool:
+        return not self.tensor.is_inference() and self.tensor._version != self.version
+
+
+@dataclass(slots=True, weakref_slot=True)
+class Entry:
+    """One call of the training loop."""
+
+    serial: int
+    kind: Literal["module", "function", "backward"]
+    call: Any
+    args: Any
+    kwargs: dict[str, Any]
+    line: tuple[CodeType, int] | None
+    autocast: tuple[tuple[str, torch.dtype], ...]
+    uses: list[int]
+    """Entries whose outputs it takes."""
+    outputs: list[weakref.ref[torch.Tensor]] = field(default_factory=list)
+    writes: list[weakref.ref[torch.Tensor]] = field(default_factory=list)
+    """What it writes into; for a view, the whole behind it."""
+    state: NetworkState | None = None
+    random: torch.Tensor | None = None
+    """torch's generator when a module was called."""
+    losses: tuple[torch.Tensor, ...] = ()
+    gradients: list[tuple[weakref.ref[torch.Tensor], int, int]] | None = None
+    """After a backward: (parameter, version of its gradient, digest) where somebody may change gradients later."""
+
+    def alive(self) -> bool:
+        return self.kind == "backward" or any(ref() is not None for ref in (*self.outputs, *self.writes))
+
+
+class Tape(TorchFunctionMode):
+    """Writes down what the training loop calls, while armed."""
+
+    def __init__(self, adapter: PyTorchAdapter) -> None:
+        super().__init__()
+        self.adapter = adapter
+        self.armed = False
+        self.networks = Networks()
+        self.entries: list[Entry] = []
+        self.carried: list[Entry] = []
+        """Of the update before, where a tensor of it still lives: a GAN's generator runs before its discriminator's
+        update and is trained after it."""
+        self.randomness: Randomness | None = None
+        self.threads = 0
+        self.from_step = False
+        """Tape from the end of an update on: learned when a loss was made without a network, or of foreign tensors."""
+        self.foreign = False
+        """A tensor of this step has a history the tape did not see."""
+        self.too_long = False
+        self.swap: Callable[[Entry], bool] | None = None
+        """Called before an entry is run: a capsule puts its own tensors in, and tells whether it did."""
+        self._listening = False
+        self._linked = False
+        self._inside = 0
+        self._serial = 0
+        self._by_id: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}
+        self._held: dict[int, Held] = {}
+        self._uses: list[int] = []
+        self._seen: set[int] = set()
+        self._prune_at = _PRUNE_AT
+        self._apply: Any = None
+        self._clipped = False
+        self._gradients_seen = 0
+        self._numpy_used = False
+        self._windows = 0
+
+    # ── life ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def arm(self, on: bool) -> None:
+        if on == self.armed:
+            return
+        self.armed = on
+        if on:
+            self._patch_apply()
+        else:
+            self.pause()
+            self.clear()
+            self._unpatch_apply()
+
+    def clear(self) -> None:
+        """A step is over, or nothing of it can be run again."""
+        self.entries, self.carried = [], []
+        self._forget()
+
+    def _forget(self) -> None:
+        self.randomness = None
+        self.foreign = self.too_long = False
+        self._by_id = {}
+        self._held = {}
+        self._seen = set()
+        self._prune_at = _PRUNE_AT
+
+    def window_ends(self, *, carry: bool) -> None:
+        """Weights have moved. With several optimizers, keep the forwards whose results somebody still holds."""
+        if carry:
+            before = [entry for entry in (*self.carried, *self.entries) if entry.kind != "backward"]
+            kept = self._reachable(before)
+            known = {entry.serial for entry in kept}
+            by_id = {key: made for key, made in self._by_id.items() if made[1] in known and made[0]() is not None}
+            randomness = self.randomness
+            self.clear()
+            self.carried, self._by_id = kept, by_id
+            self.randomness = randomness if kept else None
+        else:
+            self.clear()
+        if self.from_step and self.armed:
+            self._begin()
+            self.listen()
+
+    def _begin(self) -> None:
+        """The first call of a window: hold what random numbers it will draw."""
+        if self.randomness is None or not self.entries:
+            self._windows += 1
+            self.randomness = Randomness.now(exactly=self._numpy_used or self._windows <= _LEARNING_STEPS)
+            self.threads = torch.get_num_threads()
+
+    # ── what is called ────────────────────────────────────────────────────────────────────────────────────────
+
+    def module_begins(self, module: nn.Module, args: Any, kwargs: Any, frame: FrameType | None) -> Entry | None:
+        """An outermost module is about to run; None when it is not to be taped."""
+        if not self.armed or self._inside or self.too_long:
+            return None
+        self.pause()
+        if not self.entries:
+            self._begin()
+        entry = self._entry("module", module, args, kwargs, frame)
+        entry.random = torch.get_rng_state()
+        if id(module) not in self._seen:
+            self._seen.add(id(module))
+            entry.state = self.networks.take(module, reuse=not self.carried)
+        return entry
+
+    def module_ends(self, entry: Entry, output: Any) -> None:
+        self._append(entry, output)
+        self.listen()
+
+    def function(self, function: Any, args: Any, kwargs: dict[str, Any], frame: FrameType | None) -> Any:
+        """A torch function the loop calls between networks and backward."""
+        entry = self._entry("function", function, args, kwargs, frame)
+        if self._writes(function, kwargs):
+            target = kwargs.get("out", args[0] if args else None)
+            entry.writes = [weakref.ref(t if t._base is None else t._base) for t in leaves(target)]
+        if self.swap is not None:
+            args, kwargs = self.swapped(entry, args, kwargs)
+        self._inside += 1
+        try:
+            output = function(*args, **kwargs)
+        finally:
+            self._inside -= 1
+        if hasattr(output, "__next__"):  # iter(tensor): its elements are tensors of the tape
+            made = list(output)
+            self._append(entry, made)
+            return iter(made)
+        if entry.writes or next(leaves(output), None) is not None:
+            self._append(entry, output)
+        return output
+
+    def backward_begins(self, tensors: Any, args: Any, kwargs: dict[str, Any], frame: FrameType | None) -> None:
+        if not self.armed:
+            return
+        self._listening = False
+        if not self._inside:
+            self.pause()
+        entry = self._entry("backward", None, (tensors, *args), kwargs, frame)
+        entry.losses = tuple(loss.detach() for loss in leaves(tensors))
+        if not self.entries or self.foreign or not entry.uses:
+            # Its history began before the tape did; from the next step on the tape begins with the step.
+            self.from_step = True
+        self._append(entry, None)
+        for earlier in self.entries:
+            if earlier.state is not None:
+                self.networks.learn(earlier.state)
+        if self.randomness is not None and not self._numpy_used:
+            self._numpy_used = self.randomness.numpy_drawn()
+
+    def backward_ends(self) -> None:
+        """Gradients are as backward left them; whoever clips them does it after this.
+
+        Their digests are taken only once it is known that somebody does.
+        """
+        if not self.armed or not self.entries or (self._gradients_seen >= _LEARNING_STEPS and not self._clipped):
+            return
+        every = {id(weight): weight for weight in self.adapter.all_weights() if weight.grad is not None}
+        weights = list(every.values())
+        gradients = [weight.grad for weight in weights]
+        found = digests(gradients) if self._clipped else [0] * len(gradients)
+        self.entries[-1].gradients = [
+            (weakref.ref(weight), gradient._version, digest)
+            for weight, gradient, digest in zip(weights, gradients, found)
+        ]
+
+    def gradients_ready(self) -> None:
+        """The update comes next: learn whether gradients were changed since backward."""
+        if not self.armed or self._clipped or self._gradients_seen >= _LEARNING_STEPS or not self.entries:
+            return
+        self._gradients_seen += 1
+        for ref, version, _ in self.entries[-1].gradients or ():
+            weight = ref()
+            if weight is not None and weight.grad is not None and weight.grad._version != version:
+                self._clipped = True
+                return
+
+    def swapped(self, entry: Entry, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        """What to call an entry with: its own arguments, or those a capsule has for it."""
+        if self.swap is None or not self.swap(entry):
+            return args, kwargs
+        made = {(serial, place): ref for ref, serial, place in self._by_id.values()}
+
+        def live(value: Any) -> Any:
+            if isinstance(value, Made):
+                return made[value]()
+            return value.tensor if isinstance(value, Held) else rebuilt(value, live)
+
+        return live(entry.args), live(entry.kwargs)
+
+    def overwritten(self) -> int:
+        """How many tensors from outside were written to since they were used."""
+        return sum(held.overwritten for held in self._held.values() if not isinstance(held.tensor, nn.Parameter))
+
+    def held(self) -> Iterator[Held]:
+        yield from self._held.values()
+
+    # ── the mode ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func is torch.Tensor.backward:
+            self._inside += 1
+            try:
+                return func(*args, **kwargs)
+            finally:
+                self._inside -= 1
+        if not self._listening or self._inside or not torch.is_grad_enabled() or func in _SILENT:
+            return func(*args, **kwargs)
+        if len(self.entries) >= self._prune_at:
+            self._prune()
+        return self.function(func, args, kwargs, sys._getframe(1))
+
+    def listen(self) -> None:
+        """Hear the functions called from here on."""
+        if not self.armed or self.too_long:
+            return
+        if not self._linked:
+            above = _unstack(None)
+            if above and isinstance(above[-1], DeviceContext):
+                # torch keeps the default device at the very bottom and looks for it there.
+                torch._C._push_on_torch_function_stack(above.pop())
+            torch._C._push_on_torch_function_stack(self)
+            _restack(above)
+            self._linked = True
+        self._listening = True
+
+    def pause(self) -> None:
+        """Hear nothing; off torch's stack, when we are not called from it."""
+        self._listening = False
+        if self._linked and not self._inside:
+            above = _unstack(self)
+            _restack(above)
+            self._linked = False
+
+    def _patch_apply(self) -> None:
+        """`autograd.Function.apply` passes by every function mode."""
+        self._apply = torch.autograd.Function.__dict__["apply"]
+        original = self._apply.__func__
+        is_compiling = torch.compiler.is_compiling
+        tape = self
+
+        def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+            if is_compiling() or not tape._listening or tape._inside or not torch.is_grad_enabled():
+                return original(cls, *args, **kwargs)
+            return tape.function(cls.apply, args, kwargs, sys._getframe(1))
+
+        apply.__misstep__ = True  # type: ignore[attr-defined]
+        torch.autograd.Function.apply = classmethod(apply)
+
+    def _unpatch_apply(self) -> None:
+        current = torch.autograd.Function.__dict__.get("apply")
+        if getattr(getattr(current, "__func__", None), "__misstep__", False):
+            torch.autograd.Function.apply = self._apply
+
+    # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _entry(self, kind: Any, call: Any, args: Any, kwargs: Any, frame: FrameType | None) -> Entry:
+        self._uses = []
+        self._serial += 1
+        user = user_frame(frame)
+        line = None if user is None else (user.f_code, user.f_lineno)
+        args, kwargs = self._ref(args), self._ref(kwargs)
+        return Entry(self._serial, kind, call, args, kwargs, line, _autocast(), self._uses)
+
+    def _append(self, entry: Entry, output: Any) -> None:
+        for place, tensor in enumerate(leaves(output)):
+            ref = weakref.ref(tensor)
+            entry.outputs.append(ref)
+            self._by_id[id(tensor)] = (ref, entry.serial, place)
+        self.entries.append(entry)
+
+    def _ref(self, value: Any, depth: int = 0) -> Any:
+        """The value with every tensor in it replaced by where it comes from."""
+        if isinstance(value, torch.Tensor):
+            known = self._by_id.get(id(value))
+            if known is not None and known[0]() is value:
+                self._uses.append(known[1])
+                return Made(known[1], known[2])
+            held = self._held.get(id(value))
+            if held is None or held.tensor is not value:
+                held = Held(value)
+                self.foreign = self.foreign or held.foreign
+                # A foreign one is held by another tensor: its id may be somebody else's soon.
+                self._held[id(held.tensor)] = held
+            return held
+        if value is None or depth > 8 or isinstance(value, str | int | float):
+            return value
+        return rebuilt(value, lambda item: self._ref(item, depth + 1))
+
+    @staticmethod
+    def _writes(function: Any, kwargs: dict[str, Any]) -> bool:
+        if "out" in kwargs:
+            return True
+        name = getattr(function, "__name__", "")
+        if name.startswith("__"):
+            return name in ("__setitem__", "__set__", "__delitem__") or (name.startswith("__i") and name in _IN_PLACE)
+        return name.endswith("_") and not name.endswith("__")
+
+    def _prune(self) -> None:
+        self.entries = self._reachable(self.entries)
+        kept = {entry.serial for entry in (*self.carried, *self.entries)}
+        self._by_id = {key: made for key, made in self._by_id.items() if made[1] in kept and made[0]() is not None}
+        used = {id(held) for entry in (*self.carried, *self.entries) for held in held_in((entry.args, entry.kwargs))}
+        self._held = {key: held for key, held in self._held.items() if id(held) in used}
+        self._prune_at = max(_PRUNE_AT, 2 * len(self.entries))
+        if self._prune_at > _MOST_ENTRIES:
+            self.pause()
+            self.clear()
+            self.too_long = True
+
+    @staticmethod
+    def _reachable(entries: list[Entry]) -> list[Entry]:
+        needed: set[int] = set()
+        kept = []
+        for entry in reversed(entries):
+            if entry.serial in needed or entry.alive():
+                kept.append(entry)
+                needed.update(entry.uses)
+        return kept[::-1]
+
+
+_IN_PLACE = frozenset(
+    f"__i{name}__"
+    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift")
+)
+
+
+def rebuilt(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A container of the same kind with every item changed; anything else as it is."""
+    if isinstance(value, tuple):
+        items = [change(item) for item in value]
+        if type(value) is tuple:
+            return tuple(items)
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if type(value) is list:
+        return [change(item) for item in value]
+    if isinstance(value, dict):
+        items_by_key = {key: change(item) for key, item in value.items()}
+        if type(value) is dict:
+            return items_by_key
+        try:
+            return type(value)(**items_by_key) if dataclasses.is_dataclass(value) else type(value)(items_by_key)
+        except TypeError:
+            return items_by_key
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {one.name: change(getattr(value, one.name)) for one in dataclasses.fields(value) if one.init}
+        return dataclasses.replace(value, **fields)
+    return value
+
+
+def held_in(value: Any, depth: int = 0) -> Iterator[Held]:
+    """Every tensor from outside in the arguments of an entry."""
+    if isinstance(value, Held):
+        yield value
+    elif isinstance(value, Made | str | int | float) or value is None or depth > 8:
+        return
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from held_in(item, depth + 1)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from held_in(item, depth + 1)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for one in dataclasses.fields(value):
+            yield from held_in(getattr(value, one.name, None), depth + 1)
+
+
+def _autocast() -> tuple[tuple[str, torch.dtype], ...]:
+    """Which devices compute in a lower precision here."""
+    if not torch.is_autocast_enabled("cpu") and not torch.is_autocast_enabled("cuda"):
+        return ()
+    return tuple(
+        (device, torch.get_autocast_dtype(device)) for device in ("cpu", "cuda") if torch.is_autocast_enabled(device)
+    )
+
+
+def _unstack(until: Any) -> list[Any]:
+    """Take modes off torch's stack, down to and with `until`; those that lay above it, topmost first."""
+    above = []
+    while torch._C._len_torch_function_stack() > 0:
+        mode = torch._C._pop_torch_function_stack()
+        if mode is until:
+            break
+        above.append(mode)
+    return above
+
+
+def _restack(modes: list[Any]) -> None:
+    for mode in reversed(modes):
+        torch._C._push_on_torch_function_stack(mode)

@@ -1,0 +1,74 @@
+"""What it takes to run a step again, in words that no framework owns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from misstep.adapters.frame import Frame
+from misstep.core.stats import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """One step, run again with every operator watched."""
+
+    frame: Frame
+    exact: str
+    """'exact' when losses and gradients came out bit for bit; 'loss only: …' or 'not exact: …' otherwise."""
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The samples of the step: what can be taken out of it to see who is guilty."""
+
+    size: int
+    tensors: tuple[tuple[str, Any], ...]
+    """(what it is, the tensor) of everything that holds one entry per sample."""
+    indices: tuple[int, ...] = ()
+    """Their indices in the dataset, when the sampler told."""
+    names: tuple[str, ...] = ()
+    """Their file names, when the dataset has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capsule:
+    """Everything a step needs to be run again in another process."""
+
+    step: int
+    path: Path
+    bytes: int = 0
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Replayer(Protocol):
+    """An adapter that can run the step under way again."""
+
+    def arm_replay(self, on: bool) -> None:
+        """Keep from now on what a replay needs."""
+
+    def replay(self) -> Replayed:
+        """Run the step again up to its gradients; the user's state is as before. ReplayError says why it cannot."""
+
+    def replay_update(self) -> Replayed:
+        """Run the last optimizer's update again, after it left something non-finite behind."""
+
+    def batch(self) -> Batch | None:
+        """The samples of the step, or None when no tensor looks like a batch."""
+
+    def bad_with(self, samples: Sequence[int]) -> bool:
+        """Whether the step still gives a non-finite loss or gradient with only these samples in its batch."""
+
+    def sample(self, tensor: Any, index: int) -> Array:
+        """One sample out of a tensor of the batch."""
+
+    def save_capsule(self, path: Path, *, step: int, most_bytes: int) -> Capsule:
+        """Write the step to a file, weights and optimizer included. ReplayError when it would be too large."""
+
+    def play_capsule(self, path: Path, done: Callable[[str], None]) -> int:
+        """Swap a capsule's state and batch in at the next step; `done` hears how exact it was. The capsule's step."""
