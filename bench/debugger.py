@@ -1,0 +1,329 @@
+"""What the live debugger costs, and how fast it answers.
+
+    python bench/debugger.py            a table
+    python bench/debugger.py --json     one object: {"control": …, "rows": [{"case", "value", "unit"}]}
+
+Ratios are of step times of one torch training, the two variants taking turns in blocks so that a busy machine slows
+both; `control` is one variant against itself in the same arrangement: what noise alone gives. The hub's case has
+fifty trainees that are only links, but real ones: the same socket, the same messages, the same acknowledgements.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import resource
+import socket
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+Row = dict[str, Any]
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--json", action="store_true", help="print one JSON object")
+    arguments.add_argument("--quick", action="store_true", help="fewer rounds, a smaller tensor")
+    given = arguments.parse_args()
+    with tempfile.TemporaryDirectory(prefix="misstep-bench-debugger-") as folder:
+        control, rows = training(Path(folder), quick=given.quick)
+        rows += tile(Path(folder), quick=given.quick)
+        rows += crowd(Path(folder), trainees=10 if given.quick else 50, clients=10 if given.quick else 50)
+    if given.json:
+        print(json.dumps({"control": control, "rows": rows}))
+        return
+    print(f"control {control:.4f}x")
+    for row in rows:
+        print(f"{row['case']:60} {row['value']:>12} {row['unit']}")
+
+
+def row(case: str, value: float, unit: str) -> Row:
+    return {"case": case, "value": round(value, 4), "unit": unit}
+
+
+# ── a torch training: connected and idle, many watchpoints, pause ──
+
+
+def training(folder: Path, *, quick: bool) -> tuple[float, list[Row]]:
+    import torch
+
+    from misstep.capture.process import attach
+    from misstep.client import Debugger
+    from misstep.core.watchtext import watchpoint
+    from misstep.hub import start_hub
+
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(*[torch.nn.Linear(128, 128) for _ in range(60)])  # 120 weights and as many gradients
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    batch = torch.randn(128, 128)
+
+    def step() -> None:
+        loss = model(batch).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    hub = start_hub(folder)
+    session = attach(model, optimizer, dir=str(folder), name="bench", hub=hub.link, token=hub.token, recommended=False)
+    for _ in range(5):
+        step()
+    controller = session.controller
+    assert controller is not None
+    link = controller.link
+    assert link is not None
+    wait_for(lambda: link.connected)
+
+    def linked(on: bool) -> None:
+        controller.link = link if on else None
+
+    blocks = 6 if quick else 20
+    control, idle = in_turn(step, lambda: linked(False), lambda: linked(True), blocks=blocks)
+    linked(True)
+    tensors = len(session.catalog.graph.tensors)
+    watches = [watchpoint(f"abs_mean > {1e6 + number}", on=f"{number % 60}.*") for number in range(1000)]
+    added: list[Any] = []
+
+    def watched(on: bool) -> None:
+        if on and not added:
+            added.extend(session.add_watchpoint(watch) for watch in watches)
+        elif not on:
+            for watch in added:
+                session.delete_watchpoint(watch.id)
+            added.clear()
+        step()  # the plan is made anew once, which is not what a step costs
+
+    _, many = in_turn(step, lambda: watched(False), lambda: watched(True), blocks=blocks)
+    watched(False)
+
+    nodes_passed, milliseconds = pauses(hub, session, step, Debugger, times=5 if quick else 20)
+    session.end("finished")
+    hub.stop()
+    return control, [
+        row("connected and idle, against not connected", idle, "x"),
+        row(f"1,000 watchpoints on {tensors} tensors, against none", many, "x"),
+        row("nodes passed between the order to pause and the pause, most", max(nodes_passed), "nodes"),
+        row("from pause to paused, as a client sees it, median", statistics.median(milliseconds), "ms"),
+    ]
+
+
+def in_turn(
+    step: Callable[[], None], first: Callable[[], None], second: Callable[[], None], *, blocks: int, size: int = 8
+) -> tuple[float, float]:
+    """(first against itself, second against first): medians over blocks that take turns."""
+    times: list[list[float]] = [[], [], []]
+    for _ in range(blocks):
+        for place, arrange in enumerate((first, second, first)):
+            arrange()
+            for _ in range(size):
+                start = time.perf_counter()
+                step()
+                times[place].append(time.perf_counter() - start)
+    one, other, again = (statistics.median(each) for each in times)
+    return again / one, other / ((one + again) / 2)
+
+
+def pauses(
+    hub: Any, session: Any, step: Callable[[], None], debugger: Any, *, times: int
+) -> tuple[list[int], list[float]]:
+    """Pause a training that runs on a thread of its own, look, and let it go on."""
+    ended = threading.Event()
+    controller = session.controller
+    passed = [0]
+    at_node = controller.at_node
+
+    def counting(place: Any) -> None:
+        passed[0] += controller.control.phase == "pausing"
+        at_node(place)
+
+    controller.at_node = counting
+
+    def train() -> None:
+        while not ended.is_set():
+            step()
+
+    thread = threading.Thread(target=train, daemon=True)
+    thread.start()
+    nodes: list[int] = []
+    taken: list[float] = []
+    with debugger("bench", hub.url, hub.token) as debug:
+        debug.wait("running")
+        for _ in range(times):
+            passed[0] = 0
+            start = time.perf_counter()
+            debug.pause()
+            debug.wait("paused")
+            taken.append(1000 * (time.perf_counter() - start))
+            nodes.append(passed[0])
+            debug.go()
+            debug.wait("running")
+        ended.set()
+        thread.join(30)
+    controller.at_node = at_node
+    return nodes, taken
+
+
+# ── a tile of a large tensor ──
+
+
+def tile(folder: Path, *, quick: bool) -> list[Row]:
+    import torch
+
+    from misstep.capture.session import Session
+    from misstep.client import Debugger
+    from misstep.hub import start_hub
+    from misstep.settings import Settings
+
+    side = 4096 if quick else 16384
+    large = torch.nn.Linear(side, side, bias=False)
+    with torch.no_grad():
+        large.weight.fill_(0.5)
+    hub = start_hub(folder)
+    given = {"dir": str(folder), "name": "large", "hub": hub.link, "token": hub.token, "pause_at_start": True}
+    settings = Settings(given)
+    from misstep.adapters.base import adapter_for
+
+    session = Session(settings)
+    adapter = adapter_for(large)
+    session.use(adapter)
+    adapter.adopt(large)
+
+    def train() -> None:
+        try:
+            large(torch.zeros(1, side, requires_grad=True)).sum().backward()
+        except SystemExit:
+            pass
+
+    thread = threading.Thread(target=train, daemon=True)
+    thread.start()
+    wait_for(lambda: session.controller is not None and session.controller.control.phase == "paused", seconds=120)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    times: list[float] = []
+    with Debugger("large", hub.url, hub.token) as debug:
+        debug.wait("paused")
+        for number in range(30):
+            start = time.perf_counter()
+            got = debug.tile("weight:param", row=(number * 97) % (side - 256), column=(number * 31) % (side - 256))
+            times.append(1000 * (time.perf_counter() - start))
+            assert got.shape == (256, 256)
+        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+        debug.go()
+    thread.join(60)
+    session.end("finished")
+    hub.stop()
+    size = side * side * 4 / 2**30
+    return [
+        row(f"256x256 tile of a {size:.3g} GiB tensor, median", statistics.median(times), "ms"),
+        row(f"256x256 tile of a {size:.3g} GiB tensor, worst of 30", max(times), "ms"),
+        row("peak memory added by 30 tiles", grown, "MiB"),
+    ]
+
+
+# ── many trainees, many browsers ──
+
+
+def crowd(folder: Path, *, trainees: int, clients: int, hits: int = 40, rounds: int = 10) -> list[Row]:
+    """Every hit of every trainee must reach every client."""
+    from misstep.capture.link import Link
+    from misstep.core.views import HitView
+    from misstep.core.wire import LINK_PROTOCOL, Bye, Hits, Introduce, Standing, StepDone
+    from misstep.hub import start_hub
+
+    hub = start_hub(folder)
+    links: list[Link] = []
+    for number in range(trainees):
+
+        def introduce(token: str, name: str = f"sim-{number}") -> Introduce:
+            return Introduce(LINK_PROTOCOL, token, name, "", 0, 1, socket.gethostname(), 1, Standing("running", 1, 0))
+
+        link = Link(
+            introduce=introduce,
+            received=lambda words: None,
+            changed=lambda connected: None,
+            address=hub.link,
+            token=hub.token,
+        )
+        link.start()
+        links.append(link)
+    wait_for(lambda: all(link.connected for link in links))
+    expected = trainees * hits * rounds
+    counted: list[int] = []
+    ready = threading.Barrier(2)
+    browsers = threading.Thread(target=lambda: counted.extend(asyncio.run(_browsers(hub, clients, expected, ready))))
+    browsers.start()
+    ready.wait(60)
+    start = time.perf_counter()
+    for turn in range(rounds):
+        for number, link in enumerate(links):
+            link.tell_step(StepDone(turn + 1, 0.5, 0.01))
+            views = tuple(
+                HitView(turn * hits + at + 1, 1, f"a:output@{turn + 1}#0", "a", "output", 0, turn + 1, 0, f"{number}")
+                for at in range(hits)
+            )
+            link.tell_hits(lambda serial, views=views: Hits(serial, views))  # type: ignore[misc]
+    browsers.join(300)
+    taken = time.perf_counter() - start
+    for link in links:
+        link.close(Bye("finished"))
+    hub.stop()
+    return [
+        row(f"hits lost, {trainees} trainees to {clients} browsers", clients * expected - sum(counted), "hits"),
+        row("hits delivered to browsers", sum(counted) / taken, "hits/s"),
+    ]
+
+
+async def _browsers(hub: Any, clients: int, expected: int, ready: threading.Barrier) -> list[int]:
+    from websockets.asyncio.client import connect
+
+    from misstep.core import messages as m
+
+    async def one(started: asyncio.Semaphore) -> int:
+        async with connect(
+            hub.url.replace("http", "ws") + "/api/v1/live",
+            subprotocols=[m.SUBPROTOCOL],
+            additional_headers={"X-Misstep-Token": hub.token},
+            compression=None,
+            proxy=None,
+            open_timeout=60,
+        ) as browser:
+            await browser.send(m.encode(m.Hello(m.PROTOCOL)).decode())
+            await browser.send(m.encode(m.Subscribe("s", ("hits", "steps", "state"))).decode())
+            seen: set[tuple[str, int]] = set()
+            while True:
+                text = await asyncio.wait_for(browser.recv(), 120)
+                if '"t":"ack"' in text[:40]:
+                    started.release()
+                elif '"t":"hit"' in text[:40]:
+                    event = m.read_server(text)
+                    assert isinstance(event, m.HitNews)
+                    seen.add((event.run, event.hit.id))
+                    if len(seen) == expected:
+                        return len(seen)
+
+    started = asyncio.Semaphore(0)
+    tasks = [asyncio.create_task(one(started)) for _ in range(clients)]
+    for _ in tasks:
+        await started.acquire()
+    await asyncio.to_thread(ready.wait)
+    done = await asyncio.gather(*tasks, return_exceptions=True)
+    return [count if isinstance(count, int) else 0 for count in done]
+
+
+def wait_for(holds: Callable[[], Any], *, seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            raise TimeoutError("the benchmark waited too long")
+        time.sleep(0.01)
+
+
+if __name__ == "__main__":
+    main()
