@@ -30,6 +30,8 @@ from misstep.adapters.mindspore.guard import Guard, Nothing
 from misstep.adapters.mindspore.names import OPTIMIZERS, WRAPPERS, Names, learning_rate
 from misstep.adapters.mindspore.ops import OperatorWatch
 from misstep.adapters.mindspore.seams import Seams
+from misstep.adapters.recording import OnNetwork
+from misstep.core.cells import BACKWARD, BETWEEN, ENTERED, FORWARD, OPTIMIZER, PHASE, TRAIL, TRAIL_MASK, Cells, no_cells
 
 
 class MindSporeAdapter:
@@ -45,6 +47,9 @@ class MindSporeAdapter:
         self.network_ran = False
         """A network has run since the last update: what follows outside of cells is the loss."""
         self.cost_ns = 0
+        self.cells: Cells = no_cells()
+        """Where training is, for the flight recorder."""
+        self.on_network: OnNetwork | None = None
         self._attached = 0
         """Which attachment this is; a hook left in an older graph must not speak into a newer one."""
         self.compiled = CompiledCode(self)
@@ -159,6 +164,9 @@ class MindSporeAdapter:
     def cell_called(self, call: Callable[..., Any], cell: nn.Cell, args: Any, kwargs: Any) -> Any:
         if isinstance(cell, OPTIMIZERS):
             return self._update(lambda: call(cell, *args, **kwargs), cell, args[0] if args else (), sys._getframe(2))
+        cells = self.cells
+        cells[ENTERED] = entered = cells[ENTERED] + 1
+        cells[TRAIL + (entered & TRAIL_MASK)] = id(cell)
         if self.depth:
             if self.level in ("off", "guard") or not _pynative_executor.enable_grad():
                 return call(cell, *args, **kwargs)
@@ -178,6 +186,9 @@ class MindSporeAdapter:
         if not wrapper:
             with self.guarded("before a network"):
                 self._network_called(cell)
+                if self.on_network is not None:
+                    self.on_network(args, kwargs, frame)
+        self.cells[PHASE] = FORWARD
         with self._recording(outermost):
             self.forwards += wrapper
             self.depth += not wrapper
@@ -186,6 +197,7 @@ class MindSporeAdapter:
             finally:
                 self.forwards -= wrapper
                 self.depth -= not wrapper
+        self.cells[PHASE] = BETWEEN
         if outermost:
             self._result = result
         return result
@@ -266,8 +278,11 @@ class MindSporeAdapter:
             with self.guarded("at backward"):
                 self.tell_loss(result)
         self.busy = True
+        self.cells[PHASE] = BACKWARD
         try:
-            return gradient(executor, obj, operation, weights, *rest)
+            result = gradient(executor, obj, operation, weights, *rest)
+            self.cells[PHASE] = BETWEEN
+            return result
         except BaseException as error:
             self._raised(error, None)
             raise
@@ -288,7 +303,9 @@ class MindSporeAdapter:
         rate = None
         with self.guarded("before an update"):
             rate = self.before_update(optimizer, tensors.leaves(gradients), frame)
+        self.cells[PHASE] = OPTIMIZER
         result = self.undisturbed(run)
+        self.cells[PHASE] = BETWEEN
         self.after_update([optimizer], rate)
         return result
 

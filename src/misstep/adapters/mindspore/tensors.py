@@ -46,15 +46,16 @@ def leaves(value: Any) -> list[Any]:
 
 def memory_of(tensor: Any) -> Memory | None:
     """Where the values lie; None for what has none yet (a parameter before its initialisation) or no known type."""
-    code = _CODES.get(tensor.dtype)
+    start = perf_counter_ns()
+    code = _CODES.get(tensor.dtype)  # waits until the type is inferred
     if code is None or getattr(tensor, "has_init", False):
         return None
-    if not tensor.is_contiguous():
+    contiguous = tensor.is_contiguous()
+    address = tensor.data_ptr() if contiguous else 0  # waits until the value is there
+    waiting.ns += perf_counter_ns() - start
+    if not contiguous:
         copy = np.ascontiguousarray(array(tensor))
         return Memory(copy.ctypes.data, copy.size, code, tuple(tensor.shape), keep=copy)
-    start = perf_counter_ns()
-    address = tensor.data_ptr()
-    waiting.ns += perf_counter_ns() - start
     return Memory(address, tensor.size, code, tuple(tensor.shape), tensor._version)
 
 
