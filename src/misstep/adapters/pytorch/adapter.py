@@ -18,7 +18,7 @@ import contextlib
 import os
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from threading import get_ident
 from time import perf_counter_ns
 from types import CodeType, FrameType
@@ -32,12 +32,16 @@ from torch.utils.data import get_worker_info
 from misstep.adapters.base import Level, Listener, Place, TrainingStopped, Update
 from misstep.adapters.frame import Catalog, Frame
 from misstep.adapters.pytorch import tensors
+from misstep.adapters.pytorch.batch import LoaderWatch, SampleSearch
 from misstep.adapters.pytorch.modules import ModuleSeam
 from misstep.adapters.pytorch.names import Names
 from misstep.adapters.pytorch.operators import OperatorWatch
+from misstep.adapters.pytorch.recording import watch_collectives
 from misstep.adapters.pytorch.tape import Tape
-from misstep.adapters.replaying import Replayed
+from misstep.adapters.recording import OnNetwork
+from misstep.adapters.replaying import Batch, Replayed
 from misstep.core.address import Role
+from misstep.core.cells import BACKWARD, BETWEEN, OPTIMIZER, PHASE, Cells, no_cells
 from misstep.core.graph import scope_of
 from misstep.core.stats import Array
 
@@ -58,11 +62,17 @@ class PyTorchAdapter:
         """A network with gradients has run since the last update: what follows outside of modules is the loss."""
         self.thread = 0
         self.cost_ns = 0
+        self.cells: Cells = no_cells()
+        """Where training is, for the flight recorder."""
+        self.on_network: OnNetwork | None = None
         self.modules = ModuleSeam(self)
         self.operators = OperatorWatch(self)
         self.tape = Tape(self)
         self.moving: set[int] = set()
         """Ids of the weights the optimizer about to step will move."""
+        self.search: SampleSearch | None = None
+        """After a replay: the way to its samples, until the update."""
+        self.loader = LoaderWatch()
         self.replaying = False
         """While a step is run again by us."""
         self.outer: FrameType | None = None
@@ -93,6 +103,7 @@ class PyTorchAdapter:
         self._undo.append(self.modules.remove)
         self._patch_backward()
         self._patch_scaler()
+        self._undo.append(watch_collectives(self))
         self._undo.append(register_optimizer_step_pre_hook(self._before_step).remove)
         self._undo.append(register_optimizer_step_post_hook(self._after_step).remove)
         if not _fork_handler:
@@ -137,12 +148,32 @@ class PyTorchAdapter:
 
     def arm_replay(self, on: bool) -> None:
         """Keep what it takes to run a step again; at op level there is no need to."""
+        if on != self.tape.armed:
+            (self.loader.install if on else self.loader.remove)()
         self.tape.arm(on)
 
     def replay(self) -> Replayed:
         from misstep.adapters.pytorch.replay import replay
 
         return replay(self)
+
+    def take_over(self, replayed: Replayed) -> None:
+        """From here on the step under way is what its replay showed."""
+        self.frame.become(replayed.frame)
+        self.seer.begin()
+        self.modules.begin_step()
+        self._gradient_rows = dict(replayed.gradient_rows)
+
+    def batch(self) -> Batch | None:
+        return None if self.search is None else self.search.batch()
+
+    def bad_with(self, samples: Sequence[int], healthy: Sequence[int]) -> bool:
+        assert self.search is not None
+        return self.search.bad_with(samples, healthy)
+
+    def sample(self, tensor: Any, index: int) -> Array:
+        assert self.search is not None
+        return tensors.array(self.search.sample(tensor, index))
 
     def adopt(self, model: object, optimizer: object | None = None) -> None:
         if isinstance(model, nn.Module):
@@ -258,8 +289,10 @@ class PyTorchAdapter:
             self._backward_begins(tensors)
             self._guarded("at backward", lambda: self.tape.backward_begins(tensors, args, kwargs, sys._getframe(3)))
             self.in_backward = True
+            self.cells[PHASE] = BACKWARD
             try:
                 result = original(tensors, *args, **kwargs)
+                self.cells[PHASE] = BETWEEN
                 self._guarded("after backward", self.tape.backward_ends)
                 return result
             except BaseException as error:
@@ -417,12 +450,14 @@ class PyTorchAdapter:
         node = self.names.optimizer(optimizer, sys._getframe())
         if self.listener.stepping:
             self.listener.at_node(Place(node, "optimizer", "before", "optimizer"))
+        self.cells[PHASE] = OPTIMIZER
         self.updating = node
 
     def _after_step(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
         if self.inert or self.replaying or self.thread not in (0, get_ident()):
             return
         self.updating = None
+        self.cells[PHASE] = BETWEEN
         try:
             start = perf_counter_ns()
             weights = list(_parameters_of(optimizer))
@@ -433,6 +468,7 @@ class PyTorchAdapter:
                 self.parameter_rows("param", bad, bad)
             self._stepped.append(optimizer)
             self.cost_ns += perf_counter_ns() - start
+            self.search = None
             self.listener.after_update(self)
             self.tape.window_ends(carry=self._may_share_forward())
             if self.listener.stepping:

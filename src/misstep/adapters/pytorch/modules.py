@@ -20,6 +20,7 @@ from torch import nn
 
 from misstep.adapters.base import Place, TrainingStopped
 from misstep.adapters.pytorch.tensors import leaves
+from misstep.core.cells import BETWEEN, ENTERED, FORWARD, PHASE, TRAIL, TRAIL_MASK
 
 if TYPE_CHECKING:
     from misstep.adapters.pytorch.adapter import PyTorchAdapter
@@ -89,9 +90,12 @@ class ModuleSeam:
 
     def pass_by(self, original: Any, module: nn.Module, args: Any, kwargs: Any) -> Any:
         """Guard level: only notice that a network runs, which one it is, and with what it was called."""
+        adapter = self.adapter
+        cells = adapter.cells
+        cells[ENTERED] = entered = cells[ENTERED] + 1
+        cells[TRAIL + (entered & TRAIL_MASK)] = id(module)
         if self._within or not torch.is_grad_enabled():
             return original(module, *args, **kwargs)
-        adapter = self.adapter
         frame = sys._getframe(2)
         adapter.network_called(module, frame)
         if self.watching:  # going live raised the level
@@ -109,13 +113,17 @@ class ModuleSeam:
         start = perf_counter_ns()
         try:
             if not adapter.replaying:
+                if adapter.on_network is not None:
+                    adapter.on_network(args, kwargs, frame)
                 entry = adapter.tape.module_begins(module, args, kwargs, frame)
                 if entry is not None and adapter.tape.swap is not None:
                     args, kwargs = adapter.tape.swapped(entry, args, kwargs)
         except Exception as error:
             adapter.listener.trouble("before a network", error)
         adapter.cost_ns += perf_counter_ns() - start
+        adapter.cells[PHASE] = FORWARD
         output = original(module, *args, **kwargs)
+        adapter.cells[PHASE] = BETWEEN
         if entry is not None:
             start = perf_counter_ns()
             try:
@@ -148,6 +156,9 @@ class ModuleSeam:
             raise
         except Exception as error:
             listener.trouble("before a module", error)
+        cells = adapter.cells
+        cells[ENTERED] = entered = cells[ENTERED] + 1
+        cells[TRAIL + (entered & TRAIL_MASK)] = id(module)
         self.stack.append(node)
         inside: list[int] = []
         self.made.append(inside)

@@ -162,6 +162,13 @@ class Names:
             if root is not None:
                 yield root
 
+    def paths(self) -> Iterator[tuple[int, str, str]]:
+        """(id, name, type) of every module that has a name."""
+        for key, (ref, name, _, _) in list(self._paths.items()):
+            module = ref()
+            if module is not None:
+                yield key, name, type(module).__name__
+
     def _under(self, root: nn.Module, path: str) -> str:
         _, own, prefix, _ = self._paths[id(root)]
         return path if self.roots and self.roots[0]() is root else f"{own or prefix}.{path}"
