@@ -195,7 +195,7 @@ def _is_mindspore(thing: object) -> bool:
 
 def _is_fake(thing: object) -> bool:
     fake = sys.modules.get("misstep.adapters.fake")
-    return fake is not None and isinstance(thing, fake.FakeModel)
+    return fake is not None and isinstance(thing, fake.FakeModel | fake.FakeTensor)
 
 
 _OWNERS: dict[str, Callable[[object], bool]] = {"pytorch": _is_torch, "mindspore": _is_mindspore, "fake": _is_fake}

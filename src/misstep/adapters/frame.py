@@ -134,6 +134,10 @@ class Frame:
         self.step = step
         self._clear()
 
+    def become(self, other: Frame) -> None:
+        """Hold the rows of another frame of the same step: of its replay."""
+        vars(self).update(vars(other))
+
     def __len__(self) -> int:
         return len(self.tensors)
 
@@ -186,6 +190,10 @@ class Frame:
     def source_of(self, row: int) -> int:
         """The row whose memory this one shares or continues, or -1."""
         return self._aliases.get(row, self._made_by.get(row, -1))
+
+    def same_memory(self, row: int) -> int:
+        """The first row of the step that saw this memory: `row` itself unless it is an alias."""
+        return self._aliases.get(row, row)
 
     def count(self, row: int) -> int:
         """How many elements a row already summarised has."""

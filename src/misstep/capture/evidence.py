@@ -96,6 +96,16 @@ class EvidenceRoom:
         return self._previous.get(number)
 
 
+def both(first: Callable[[int, Any], None], second: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
+    """Two who want the same tensor when it passes."""
+
+    def call(row: int, tensor: Any) -> None:
+        first(row, tensor)
+        second(row, tensor)
+
+    return call
+
+
 @dataclass(frozen=True, slots=True)
 class RowEvidence:
     """What a condition may ask of one row."""

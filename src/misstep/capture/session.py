@@ -20,11 +20,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from misstep.adapters.base import Adapter, Level, Place, TrainingStopped, Update, adapter_for
+from misstep.adapters.base import LEVELS, Adapter, Level, Place, TrainingStopped, Update, adapter_for
 from misstep.adapters.frame import Catalog, Frame
-from misstep.capture.evidence import EvidenceRoom, RowEvidence
+from misstep.capture.dumpspec import DumpSpec, asks_for_dump, parse_dump
+from misstep.capture.evidence import EvidenceRoom, RowEvidence, both
 from misstep.capture.facts import run_info
 from misstep.capture.plan import Plan
+from misstep.capture.present import live_tensor
+from misstep.capture.replay import Replays
 from misstep.capture.verdict import find_verdict
 from misstep.core.address import Address
 from misstep.core.evaluate import DryRun, Evaluator
@@ -35,13 +38,13 @@ from misstep.core.run import HUB_FILE, Step
 from misstep.core.stats import DTYPE_NAMES, Array, TensorStats
 from misstep.core.watch import Action, Hit, Watchpoint
 from misstep.core.watchtext import parse_watch, watchpoint
-from misstep.errors import TensorUnavailable
 from misstep.settings import Settings
 from misstep.store.runs import new_run_directory
 from misstep.store.writer import RunWriter
 
 if TYPE_CHECKING:
     from misstep.capture.controller import Controller
+    from misstep.capture.dump import Dumper
 
 _MOST_TROUBLES_TOLD = 3
 """Kinds of own failures shown in the terminal; one fault of ours often shows in many places."""
@@ -72,6 +75,10 @@ class Session:
         """Called with the facts and rows of every finished step (the recorder is one)."""
         self.controller: Controller | None = None
         """The live debugger's hand; there once training began."""
+        self.dumper: Dumper | None = None
+        """Keeps whole tensors; there once somebody asks for some."""
+        self.replays = Replays(self)
+        """Runs a bad step again."""
         self._wants_stale = True
         self._level: Level = "off"
         self._initial_frame: Frame | None = None
@@ -83,6 +90,8 @@ class Session:
         self._refused_told = 0
         self.frame.begin(1)
         self.catalog.on_tensor = self._tensor_added
+        if asks_for_dump(self.settings, self.evaluator.watchpoints):
+            self._dumping()
 
     # ── what a user calls ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -91,8 +100,8 @@ class Session:
         if adapter not in self.adapters:
             self.adapters.append(adapter)
             adapter.attach(self)
-            if self.plan.level == "op":
-                self._set_level(adapter, self.plan.level_for(1))
+            if self._level_for(1) == "op":
+                self._set_level(adapter, "op")
         return self
 
     def watch(
@@ -111,9 +120,32 @@ class Session:
         """
         return self.add_watchpoint(watchpoint(condition, on=on, then=then, limit=limit, **parameters))
 
+    def dump(self, pattern: str, *, steps: str = "") -> DumpSpec:
+        """Keep whole tensors, from the next step on; every step unless some are named.
+
+        >>> session.dump("encoder.*:output", steps="100:110")
+        >>> session.dump("decoder/*@5")             # every operator of that module, at step 5
+        """
+        return self.add_dump(parse_dump(pattern, steps=steps))
+
+    def add_dump(self, spec: DumpSpec) -> DumpSpec:
+        added = self._dumping().add(spec)
+        self._wants_stale = True
+        if self.writer is not None:
+            self.writer.event("dump", id=added.id, text=str(added))
+        return added
+
+    def end_dump(self, id: int) -> None:
+        """Keep nothing more for this dump; what was kept stays."""
+        if self.dumper is not None:
+            self.dumper.remove(id)
+            self._wants_stale = True
+
     def add_watchpoint(self, watch: Watchpoint) -> Watchpoint:
         added = self.evaluator.add(watch)
         self._wants_stale = True
+        if added.then == "dump":
+            self._dumping()
         if added.then == "pause" and self.controller is None and self.writer is not None:
             self._connect()
         if self.writer is not None:
@@ -153,29 +185,7 @@ class Session:
     def tensor(self, address: str | Address) -> Array:
         """The values of a tensor of the step under way, without a copy where possible."""
         wanted = Address.parse(address) if isinstance(address, str) else address
-        for row in range(len(self.frame) - 1, -1, -1):
-            if self.catalog.address(self.frame.tensors[row]) == replace(wanted, step=None, rank=None):
-                tensor = self.frame.refs[row]() if self.frame.refs[row] is not None else None
-                if tensor is not None:
-                    return self._array(tensor)
-                raise TensorUnavailable(
-                    f"{wanted} was freed by the framework after it passed; dump it to keep it:"
-                    f"  misstep dump last '{wanted.node}:{wanted.role}'",
-                    address=str(wanted),
-                    reason="freed",
-                )
-        for adapter in self.adapters:
-            for name, parameter in adapter.parameters():
-                if name == wanted.node and wanted.role in ("param", "grad"):
-                    value = parameter if wanted.role == "param" else adapter.gradient(parameter)
-                    if value is not None:
-                        return adapter.array(value)
-            for name, buffer in adapter.buffers():
-                if name == wanted.node and wanted.role == "buffer":
-                    return adapter.array(buffer)
-        raise TensorUnavailable(
-            f"{wanted} has not passed in step {self.step}", address=str(wanted), reason="not_captured"
-        )
+        return live_tensor(wanted, self.catalog, self.frame, self.adapters)
 
     def detach(self) -> None:
         """Take misstep out of the program; what was recorded stays."""
@@ -210,6 +220,8 @@ class Session:
                 adapter.detach()
             except Exception as error:
                 self.trouble("at the end", error)
+        if self.dumper is not None:
+            self.dumper.close()
         if self.writer is not None:
             self._write_news()
             for where, count in self.troubles.items():
@@ -230,11 +242,14 @@ class Session:
             self.rank = self.writer.rank
             for watch in self.evaluator.watchpoints:
                 self.writer.watchpoint("add", watch)
+            for spec in self.dumper.specs.values() if self.dumper is not None else ():
+                self.writer.event("dump", id=spec.id, text=str(spec))
             self._world_size, self._command = world, info.command
             pausing = any(watch.then == "pause" for watch in self.evaluator.watchpoints)
             if self.settings.hub or self.settings.pause_at_start or pausing:
                 self._connect()
-        self._set_level(adapter, self.plan.level_for(self.step))
+        self._refresh_wants()
+        self._set_level(adapter, self._level_for(self.step))
         if self._level not in ("module", "op"):
             self._first_pause()
         self._step_began = time.perf_counter()
@@ -246,6 +261,8 @@ class Session:
             tensor = frame.refs[row]() if frame.refs[row] is not None else None
             if tensor is not None:
                 self.evidence.remember(number, tensor)
+        if self.dumper is not None:
+            self.dumper.initial(frame)
         self._judge(Step(0, captured=self._level, time=time.time()), head, summary, frame)
         self._initial_frame = frame
         self._first_pause()
@@ -257,10 +274,12 @@ class Session:
             self.controller.at_node(place)
 
     def before_update(self, adapter: Adapter) -> None:
-        """Gradients are complete."""
+        """Gradients are complete: the last moment at which a bad step can be run again as it was."""
+        self.replays.before_update(adapter)
 
     def after_update(self, adapter: Adapter) -> None:
         """Weights have moved."""
+        self.replays.after_update(adapter)
 
     def step_done(self, adapter: Adapter, update: Update) -> None:
         began = time.perf_counter()
@@ -299,8 +318,10 @@ class Session:
             return
         self.frame.begin(self.step)
         self.evidence.begin_step()
+        if self.dumper is not None:
+            self.dumper.begin_step()
         self._refresh_wants()
-        wanted = self.plan.level_for(self.step)
+        wanted = self._level_for(self.step)
         if wanted != self._level:
             for each in self.adapters:
                 self._set_level(each, wanted)
@@ -344,6 +365,12 @@ class Session:
     def _set_level(self, adapter: Adapter, level: Level) -> None:
         adapter.set_level(level)
         self._level = level
+        self.replays.arm(adapter, level)
+
+    @property
+    def captured(self) -> Level:
+        """The level at which the step under way is watched."""
+        return self._level
 
     def _array(self, tensor: Any) -> Array:
         return adapter_for(tensor).array(tensor)
@@ -353,12 +380,40 @@ class Session:
         node = self.catalog.graph.nodes[self.catalog.graph.tensors[number].node]
         self.evaluator.tensor_added(number, address, node.type)
         self._wants_stale = True
+        if self.dumper is not None:
+            want = self.dumper.tensor_added(number, address, node.type)
+            if want is not None:
+                self.wants[number] = want
 
     def _refresh_wants(self) -> None:
-        if self._wants_stale:
-            self._wants_stale = False
+        """Who is to be called when which tensor passes in the next step."""
+        dumper, stale, self._wants_stale = self.dumper, self._wants_stale, False
+        if dumper is not None:
+            watching = [watch.id for watch in self.evaluator.watchpoints if watch.then == "dump" and watch.enabled]
+            stale = dumper.changed(self.step, watching, stale=stale)
+        if stale:
             self.wants.clear()
             self.wants.update(self.evidence.wants())
+            for number, want in dumper.wants(self.step).items() if dumper is not None else ():
+                self.wants[number] = both(self.wants[number], want) if number in self.wants else want
+
+    def _dumping(self) -> Dumper:
+        if self.dumper is None:
+            # Imported here: a training that dumps nothing does not pay for it.
+            from misstep.capture.dump import dumper_for
+
+            self.dumper = dumper_for(self, self._array)
+            self._wants_stale = True
+        return self.dumper
+
+    def _level_for(self, step: int) -> Level:
+        """As the plan says, and closer where a dump asks for what is not there otherwise."""
+        level = self.plan.level_for(step)
+        asked = self.dumper.level_for(step) if self.dumper is not None else None
+        if asked is not None and LEVELS.index(asked) > LEVELS.index(level):
+            self.plan.force(step, asked)
+            return asked
+        return level
 
     def _judge(self, step: Step, head: Array, summary: Array, frame: Frame) -> None:
         """Watchpoints, verdict and record of a finished step."""
@@ -366,10 +421,11 @@ class Session:
         self.hits = hits = self.evaluator.evaluate(step.number, self.rank, head, summary, evidence)
         verdict = None
         if self.first_verdict is None and any(hit.stats is not None and not hit.stats.finite for hit in hits):
-            verdict = find_verdict(self.catalog, frame, head, summary, rank=self.rank)
+            verdict = self.replays.complete(find_verdict(self.catalog, frame, head, summary, rank=self.rank))
         if self.writer is not None:
             self._write_news()
-            self.writer.step(step, head, summary, keep=bool(hits))
+            keep = bool(hits) or (self.dumper is not None and self.dumper.keeps_rows(step.number))
+            self.writer.step(step, head, summary, keep=keep)
             for hit in hits:
                 self.writer.hit(hit)
             if verdict is not None:
@@ -426,26 +482,14 @@ class Session:
 
     def _act(self, hits: list[Hit], frame: Frame) -> None:
         """Dump what hits ask for, then stop if one says so."""
-        actions = {watch.id: watch.then for watch in self.evaluator.watchpoints}
-        for hit in hits:
-            if actions.get(hit.watchpoint) == "dump":
-                self._dump(hit, frame)
+        if self.dumper is not None:
+            self.dumper.step_ends(hits, frame)
+        actions = {watch.id: watch.then for watch in self.evaluator.watchpoints} if hits else {}
         stopping = next((hit for hit in hits if actions.get(hit.watchpoint) == "stop"), None)
         if stopping is not None:
             print(f"misstep: stopping: {stopping.address}: {stopping.reason}", file=sys.stderr)
             self.end("stopped")
             raise TrainingStopped(3)
-
-    def _dump(self, hit: Hit, frame: Frame) -> None:
-        ref = frame.refs[hit.order] if hit.order < len(frame.refs) else None
-        tensor = ref() if ref is not None else None
-        if tensor is None or self.writer is None:
-            if self.writer is not None:
-                self.writer.event("note", text=f"{hit.address} was freed before it could be dumped")
-            return
-        values = self._array(tensor)
-        name = hit.stats.dtype if hit.stats is not None else str(values.dtype)
-        self.writer.tensor(hit.address, values, name, values.shape)
 
     def _skip(self, step: Step) -> None:
         """A gradient scaler found an overflow and did not update: the step number stays, and nobody is alarmed."""

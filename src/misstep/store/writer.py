@@ -15,6 +15,7 @@ import sys
 import time
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -73,7 +74,7 @@ class RunWriter:
         self._stats_limit = int(stats_mb * MB)
         self._next_doubling = self._stats_limit
         self._pack_limit = int(pack_mb * MB)
-        self._pack_full_told = False
+        self._pack_full = self._pack_full_told = False
         self._problem_told = False
         self._lost_told = 0
         self._pid = os.getpid()
@@ -151,30 +152,43 @@ class RunWriter:
 
     def tensor(self, address: Address, tensor: Any, dtype: str, shape: tuple[int, ...]) -> bool:
         """Keep a whole tensor (an array or any buffer, in C order); False when it could not be kept."""
+        return self.store(address, tensor, dtype, shape) is not None
+
+    def store(self, address: Address, tensor: Any, dtype: str, shape: tuple[int, ...]) -> pack.StoredTensor | None:
+        """Like tensor(), and tells where it lies. Pack and index have one thread of their own at a time, any thread."""
         if self._inert():
-            return False
+            return None
         data = pack.bytes_of(tensor)
         pack.check_size(dtype, shape, len(data))
         if not self._files:
             self._lose("tensor")
-            return False
-        _, _, _, packed, index = self._files
+            return None
+        packed = self._files[3]
         begin = packed.size or pack.HEADER_BYTES
         gap = pack.padding(begin)
         if begin + gap + len(data) > self._pack_limit:
             self._lose("tensor")
-            if not self._pack_full_told:
-                self._pack_full_told = True
-                limit = f"{self._pack_limit / MB:,.0f} MB"
-                self.event("warning", text=f"the tensor pack has reached pack_mb ({limit}); nothing more is dumped")
-            return False
+            self._pack_full = True
+            return None
         if packed.append(data, before=bytes(gap)) < len(data) or packed.error is not None:
-            return self._lost_tensor(packed)
+            self._lost_tensor(packed)
+            return None
         stored = pack.StoredTensor(address, dtype, shape, begin + gap, len(data), zlib.crc32(data))
+        return self._indexed(stored)
+
+    def store_again(
+        self, address: Address, stored: pack.StoredTensor, shape: tuple[int, ...]
+    ) -> pack.StoredTensor | None:
+        """Another name for bytes that are in the pack already: a record that points to the same place."""
+        return None if self._inert() else self._indexed(replace(stored, address=address, shape=shape))
+
+    def _indexed(self, stored: pack.StoredTensor) -> pack.StoredTensor | None:
+        index = self._files[4]
         record = pack.pack_record(stored)
         if index.append(record) < len(record):
-            return self._lost_tensor(index)
-        return True
+            self._lost_tensor(index)
+            return None
+        return stored
 
     def heartbeat(self) -> None:
         """This process lives, though no step has ended: for readers on other machines. From any thread."""
@@ -338,12 +352,15 @@ class RunWriter:
     def _lose(self, kind: str, count: int = 1) -> None:
         self.lost[kind] = self.lost.get(kind, 0) + count
 
-    def _lost_tensor(self, file: AppendFile) -> bool:
+    def _lost_tensor(self, file: AppendFile) -> None:
         self._lose("tensor")
         self._problem(file.error, file.path)
-        return False
 
     def _tell_losses(self, *, every_step: int = 0) -> None:
+        if self._pack_full and not self._pack_full_told:
+            self._pack_full_told = True
+            text = f"the tensor pack has reached pack_mb ({self._pack_limit / MB:,.0f} MB); nothing more is dumped"
+            self._line("warning", {"kind": "warning", "time": time.time(), "text": text})
         total = sum(self.lost.values())
         if total > self._lost_told and every_step % RETRY_STEPS == 0:
             self._lost_told = total

@@ -1,0 +1,410 @@
+"""Whole tensors kept while they pass: by pattern and step, or when a watchpoint trips.
+
+    tensor passes ── wanted by a spec? ──────────► pack, now or through a buffer
+                  └─ wanted by a `then dump`? ───► held until the step ends ── tripped? ──► pack
+                                                                            └─ let go
+
+A tensor that passes under several names (a container returns its last child's output) lies in the pack once. Holding
+costs no copy: the tensor itself is kept alive, within the memory budget. A tensor that was written over before the step
+ended is not passed off as what it was: it is counted, and held as a copy from then on.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from misstep.adapters.base import LEVELS, Level
+from misstep.adapters.frame import Catalog, Frame
+from misstep.capture.dumpbuffer import DumpBuffer, Job
+from misstep.capture.dumpconfig import read_dump_config
+from misstep.capture.dumpspec import MINDSPORE_VARIABLE, DumpSpec, parse_dump
+from misstep.core.address import Address
+from misstep.core.evaluate import Evaluator
+from misstep.core.stats import DTYPE_CODES, Array
+from misstep.core.watch import Hit
+from misstep.errors import SettingError
+from misstep.settings import Settings
+from misstep.store.writer import RunWriter
+
+Want = Callable[[int, Any], None]
+_MOST_NAMED = 50
+"""Names of lost tensors written into one journal line; the count beside them is complete."""
+HELD_SHARE = 4
+"""What is held for a possible hit may take this part of memory_mb: one fourth."""
+
+
+class Dumped(Protocol):
+    """What the dumper needs of a session."""
+
+    catalog: Catalog
+    frame: Frame
+    step: int
+    rank: int
+    evaluator: Evaluator
+    settings: Settings
+    writer: RunWriter | None
+
+    def trouble(self, where: str, error: BaseException) -> None: ...
+
+
+@dataclass(slots=True)
+class _Held:
+    """A tensor kept alive until the step ends."""
+
+    number: int
+    tensor: Any
+    version: int
+    copied: bool = False
+
+
+@dataclass(slots=True)
+class _Kept:
+    """Bytes of this step that are in the pack, or on their way there."""
+
+    job: Job
+    layout: tuple[Any, ...]
+
+
+def dumper_for(owner: Dumped, array: Callable[[Any], Array]) -> Dumper:
+    """The dumper of a session, with what its settings and MindSpore's variable ask for."""
+    settings = owner.settings
+    specs = [parse_dump(text.strip()) for text in filter(str.strip, settings.dump.split(";"))]
+    config = None
+    if settings.dump_config:
+        config = read_dump_config(settings.dump_config)
+    elif os.environ.get(MINDSPORE_VARIABLE):
+        try:
+            config = read_dump_config(os.environ[MINDSPORE_VARIABLE])
+        except SettingError as error:  # not written for us: said, and training goes on
+            owner.trouble("reading MINDSPORE_DUMP_CONFIG", error)
+    dumper = Dumper(owner, array, asynchronous=config is not None and config.asynchronous)
+    for number, key in enumerate(owner.catalog.graph.tensors):
+        dumper.tensor_added(number, owner.catalog.address(number), owner.catalog.graph.nodes[key.node].type)
+    for spec in specs if config is None else [*specs, config.spec]:
+        dumper.add(spec)
+    return dumper
+
+
+class Dumper:
+    """Everything one rank dumps. All of it runs on the training thread, but for the writing behind a buffer."""
+
+    def __init__(self, owner: Dumped, array: Callable[[Any], Array], *, asynchronous: bool = False) -> None:
+        self.specs: dict[int, DumpSpec] = {}
+        self.kept = 0
+        """Tensors stored, those that share memory included."""
+        self.unheld = 0
+        """Tensors that could not be held for a possible hit, within the memory budget."""
+        self.asynchronous = asynchronous or bool(owner.settings.dump_async)
+        self.buffer: DumpBuffer | None = None
+        self._owner = owner
+        self._array = array
+        self._fits: dict[int, set[int]] = {}
+        self._addresses: list[tuple[Address, str]] = []
+        self._watched: dict[int, frozenset[int]] = {}
+        self._active: tuple[int, ...] | None = None
+        self._known_to_watch = 0
+        """Tensors that came later are held for every watchpoint until the step ends: cheaper than asking for each."""
+        self._held: dict[int, _Held] = {}
+        self._held_bytes = 0
+        self._fragile: set[int] = set()
+        self._packed: dict[int, _Kept] = {}
+        self._lost: list[str] = []
+        self._lost_count = self._lost_told = self._unheld_told = 0
+        self._hit_steps: dict[int, int] = {}
+        self._overflows: dict[int, int] = {}
+        self._books = threading.Lock()
+        self._pid = os.getpid()
+
+    # ── what is asked for ─────────────────────────────────────────────────────────────────────────────────────
+
+    def add(self, spec: DumpSpec) -> DumpSpec:
+        """Keep what fits, from now on; gives the spec its number."""
+        spec = replace(spec, id=spec.id or max(self.specs, default=0) + 1)
+        self.specs[spec.id] = spec
+        self._fits[spec.id] = {
+            number for number, (address, kind) in enumerate(self._addresses) if spec.fits(address, kind)
+        }
+        self._active = None
+        return spec
+
+    def remove(self, id: int) -> None:
+        self.specs.pop(id, None)
+        self._fits.pop(id, None)
+        self._active = None
+
+    def level_for(self, step: int) -> Level | None:
+        """How closely a step must be looked at for what is asked of it; None when nothing is."""
+        # Initial weights are told when the first step is looked at.
+        asked = [spec.level for spec in self._here() if spec.includes(step) or (step == 1 and spec.includes(0))]
+        return max(asked, key=LEVELS.index, default=None)
+
+    def keeps_rows(self, step: int) -> bool:
+        """Whether the statistics of this step were asked for, however sparse the others are kept."""
+        return any(spec.saved != "tensor" and spec.includes(step) for spec in self._here())
+
+    def tensor_added(self, number: int, address: Address, node_type: str) -> Want | None:
+        """A tensor is about to pass for the first time; what to call then, in the step under way."""
+        while len(self._addresses) < number:
+            self._addresses.append((Address(""), ""))
+        self._addresses.append((address, node_type))
+        for id, spec in self.specs.items():
+            if spec.fits(address, node_type):
+                self._fits[id].add(number)
+        return self._want(number, self._owner.step)
+
+    def changed(self, step: int, watching: Iterable[int], *, stale: bool) -> bool:
+        """Whether other tensors are wanted than in the step before; `watching` are the watchpoints that dump."""
+        ids = tuple(id for id in watching if self._may_dump(id))
+        active = tuple(id for id, spec in self.specs.items() if spec.includes(step))
+        if not stale and active == self._active and ids == tuple(self._watched):
+            return False
+        self._active = active
+        self._watched = {id: frozenset(self._owner.evaluator.watched(id)) for id in ids}
+        self._known_to_watch = len(self._addresses)
+        return True
+
+    def wants(self, step: int) -> dict[int, Want]:
+        """By tensor number, what to call when it passes in this step."""
+        asked: set[int] = set().union(*self._watched.values())
+        for spec in self._here():
+            if spec.includes(step):
+                asked |= self._fits[spec.id]
+        found = {number: self._want(number, step) for number in asked}
+        return {number: want for number, want in found.items() if want is not None}
+
+    # ── what passes ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def initial(self, frame: Frame) -> None:
+        """The weights before training: step 0."""
+        chosen = [spec for spec in self._here() if spec.includes(0) and spec.saved != "statistic"]
+        for row, number in enumerate(frame.tensors) if chosen else ():
+            ref = frame.refs[row]
+            tensor = ref() if ref is not None else None
+            fitting = [spec for spec in chosen if number in self._fits[spec.id]]
+            if tensor is not None and fitting:
+                sample = min(spec.sample for spec in fitting)
+                self._guarded(self._keep, frame, row, number, self._array(tensor), sample=sample)
+        self._packed.clear()
+        self.tell()
+
+    def step_ends(self, hits: Sequence[Hit], frame: Frame) -> None:
+        """Write what tripped, and say what was lost."""
+        present = frame is self._owner.frame
+        for id in self._watched:
+            mine = [hit for hit in hits if hit.watchpoint == id]
+            if mine:
+                self._keep_hits(id, mine, frame)
+        for spec in self._here():
+            if present and spec.overflow and spec.includes(frame.step):
+                self._keep_overflows(spec, frame)
+        if not present:  # the initial weights: their rows are not those of the step under way
+            self._packed.clear()
+        self._learn_fragile()
+        self.tell()
+
+    def begin_step(self) -> None:
+        """The step is left: let go of everything held."""
+        self._held.clear()
+        self._held_bytes = 0
+        self._packed.clear()
+
+    def tell(self) -> None:
+        """Write into the journal what could not be kept, by name."""
+        writer = self._owner.writer
+        if writer is None:
+            return
+        with self._books:
+            named, self._lost = self._lost, []
+            new = self._lost_count - self._lost_told
+            self._lost_told = self._lost_count
+        if new:
+            writer.event("lost", counts=dict(writer.lost), tensors=named, new=new, step=self._owner.step)
+        if self.unheld > self._unheld_told:
+            if not self._unheld_told:
+                limit = self._owner.settings.memory_mb / HELD_SHARE
+                writer.event("warning", text=f"a dump on a hit will lack {self.unheld} tensors: no room to hold them"
+                             f" until the step ends within {limit:g} MB (a fourth of memory_mb)")  # fmt: skip
+            self._unheld_told = self.unheld
+
+    def close(self) -> None:
+        """Everything on its way is written before this returns."""
+        if self.buffer is not None:
+            self.buffer.close()
+        if os.getpid() == self._pid:
+            self.tell()
+
+    # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _here(self) -> list[DumpSpec]:
+        return [spec for spec in self.specs.values() if spec.on_rank(self._owner.rank)]
+
+    def _want(self, number: int, step: int) -> Want | None:
+        new = number >= self._known_to_watch
+        hold = any(new or number in numbers for numbers in self._watched.values())
+        samples = []
+        for spec in self._here():
+            if spec.saved != "statistic" and spec.includes(step) and number in self._fits[spec.id]:
+                if spec.overflow:
+                    hold = True
+                else:
+                    samples.append(spec.sample)
+        if samples:
+            sample = min(samples)  # 0, the whole, wins over any sample
+            return lambda row, tensor: self._guarded(self._passes, row, number, tensor, sample)
+        return (lambda row, tensor: self._guarded(self._hold, row, number, tensor)) if hold else None
+
+    def _guarded(self, act: Callable[..., Any], *given: Any, **more: Any) -> None:
+        # An exception here would cut short what the adapter does after it; training and capture go on without us.
+        try:
+            if os.getpid() == self._pid:
+                act(*given, **more)
+        except Exception as error:
+            self._owner.trouble("while dumping", error)
+
+    def _passes(self, row: int, number: int, tensor: Any, sample: int) -> None:
+        self._keep(self._owner.frame, row, number, self._array(tensor), sample=sample)
+
+    def _keep(self, frame: Frame, row: int, number: int, values: Array, *, sample: int = 0) -> None:
+        """Into the pack, or on the way there; the second name of the same memory only gets a record."""
+        writer = self._owner.writer
+        if writer is None:
+            return
+        address = self._addresses[number][0].at(step=frame.step, rank=self._owner.rank)
+        if sample and values.size > sample:
+            values = values.reshape(-1)[np.linspace(0, values.size - 1, sample).astype(np.intp)]
+        dtype = values.dtype.name
+        if dtype not in DTYPE_CODES:
+            self._lose(address, f"no name for {dtype}")
+            return
+        # Aliases share an address in memory; only with the same layout do they also share their bytes.
+        layout = (values.nbytes,) if values.flags.c_contiguous and not sample else (values.shape, values.strides)
+        first = frame.same_memory(row)
+        known = self._packed.get(first)
+        job = Job(address, dtype, values.shape, known.job if known is not None and known.layout == layout else None)
+        if self._send(job, None if job.same is not None else values):
+            self.kept += 1
+            if job.same is None:
+                self._packed[first] = _Kept(job, layout)
+
+    def _send(self, job: Job, values: Array | None) -> bool:
+        if not self.asynchronous:
+            self._write(job, values)
+            return job.stored is not None
+        if self.buffer is None:
+            settings = self._owner.settings
+            self.buffer = DumpBuffer(
+                self._write, limit_bytes=int(settings.dump_buffer_mb * 2**20), when_full=settings.dump_full
+            )
+        sent = self.buffer.put(job, values)
+        if not sent:
+            self._lose(job.address, "the buffer was full")
+        return sent
+
+    def _write(self, job: Job, data: Any) -> None:
+        """On either thread; the pack has only one of them at a time."""
+        writer = self._owner.writer
+        assert writer is not None
+        try:
+            if job.same is None:
+                job.stored = writer.store(job.address, data, job.dtype, job.shape)
+            elif job.same.stored is not None:
+                job.stored = writer.store_again(job.address, job.same.stored, job.shape)
+            if job.stored is None:
+                self._lose(job.address, "", counted=job.same is None or job.same.stored is not None)
+        except Exception as error:
+            self._lose(job.address, str(error))
+
+    def _lose(self, address: Address, why: str, *, counted: bool = False) -> None:
+        """One tensor less; `counted` when the writer has it in its books already. From either thread."""
+        with self._books:
+            self._lost_count += 1
+            if len(self._lost) < _MOST_NAMED:
+                self._lost.append(f"{address} ({why})" if why else str(address))
+            writer = self._owner.writer
+            if writer is not None and not counted:
+                writer.lost["tensor"] = writer.lost.get("tensor", 0) + 1
+
+    # ── holding for a hit ─────────────────────────────────────────────────────────────────────────────────────
+
+    def _hold(self, row: int, number: int, tensor: Any) -> None:
+        first = self._owner.frame.same_memory(row)
+        size = 0
+        if first == row or first not in self._held:
+            size = int(getattr(tensor, "nbytes", -1))
+            size = self._array(tensor).nbytes if size < 0 else size
+        if self._held_bytes + size > int(self._owner.settings.memory_mb * 2**20) // HELD_SHARE:
+            self.unheld += 1
+            return
+        self._held_bytes += size
+        if number in self._fragile:
+            self._held[row] = _Held(number, self._array(tensor).copy(), 0, copied=True)
+        else:
+            self._held[row] = _Held(number, tensor, _version(tensor))
+
+    def _keep_hits(self, id: int, hits: Sequence[Hit], frame: Frame) -> None:
+        """Everything the watchpoint looks at, of the step in which it tripped, and what the culprits were made of."""
+        if not self._may_dump(id):
+            return
+        self._hit_steps[id] = self._hit_steps.get(id, 0) + 1
+        watched = set(self._owner.evaluator.watched(id))
+        mine = self._held if frame is self._owner.frame else {}
+        rows = {row for row, held in mine.items() if held.number in watched}
+        rows.update(hit.order for hit in hits)
+        inputs = {source for hit in hits if hit.order < len(frame) for source in frame.inputs_of(hit.order) or ()}
+        self._keep_rows(rows, inputs, frame)
+
+    def _may_dump(self, id: int) -> bool:
+        most = int(self._owner.settings.dump_hits)
+        return not most or self._hit_steps.get(id, 0) < most
+
+    def _keep_overflows(self, spec: DumpSpec, frame: Frame) -> None:
+        rows: set[int] = set()
+        inputs: set[int] = set()
+        for row, held in self._held.items():
+            role = self._addresses[held.number][0].role
+            if role in ("input", "grad_output") or held.number not in self._fits[spec.id] or not frame.nonfinite(row):
+                continue
+            if spec.most_overflows and self._overflows.get(spec.id, 0) >= spec.most_overflows:
+                break
+            self._overflows[spec.id] = self._overflows.get(spec.id, 0) + 1
+            inputs.update(frame.inputs_of(row) or ())
+            if not spec.inputs_only:
+                rows.add(row)
+        self._keep_rows(rows, inputs, frame)
+
+    def _keep_rows(self, rows: set[int], inputs: set[int], frame: Frame) -> None:
+        """Rows that were asked for, and what they were computed from as far as it is still there."""
+        for row in sorted(row for row in rows | inputs if row < len(frame)):
+            number = frame.tensors[row]
+            held = self._held.get(row) if frame is self._owner.frame else None
+            ref = frame.refs[row]
+            tensor = held.tensor if held is not None else ref() if ref is not None else None
+            gone = ""
+            if tensor is None:
+                gone = "freed before the step ended"
+            elif held is not None and not held.copied and _version(tensor) != held.version:
+                gone = "written over before the step ended"
+            if not gone:
+                values = tensor if held is not None and held.copied else self._array(tensor)
+                self._guarded(self._keep, frame, row, number, values)
+            elif row in rows:
+                self._lose(self._addresses[number][0].at(step=frame.step, rank=self._owner.rank), gone)
+
+    def _learn_fragile(self) -> None:
+        for held in self._held.values():
+            if not held.copied and _version(held.tensor) != held.version:
+                self._fragile.add(held.number)
+
+
+def _version(tensor: Any) -> int:
+    """How often a tensor was written to in place, where its framework counts that."""
+    try:
+        return int(tensor._version)
+    except Exception:  # a framework without the count, or one that refuses it (torch in inference mode)
+        return 0

@@ -1,0 +1,38 @@
+"""A tensor of the step under way, by its address: found among the rows of the frame, else among weights and buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from misstep.adapters.base import Adapter, adapter_for
+from misstep.adapters.frame import Catalog, Frame
+from misstep.core.address import Address
+from misstep.core.stats import Array
+from misstep.errors import TensorUnavailable
+
+
+def live_tensor(wanted: Address, catalog: Catalog, frame: Frame, adapters: Iterable[Adapter]) -> Array:
+    """Its values, without a copy where possible; TensorUnavailable says why not."""
+    for row in range(len(frame) - 1, -1, -1):
+        if catalog.address(frame.tensors[row]) == replace(wanted, step=None, rank=None):
+            ref = frame.refs[row]
+            tensor = ref() if ref is not None else None
+            if tensor is not None:
+                return adapter_for(tensor).array(tensor)
+            raise TensorUnavailable(
+                f"{wanted} was freed by the framework after it passed; dump it to keep it:"
+                f"  misstep dump last '{wanted.node}:{wanted.role}'",
+                address=str(wanted),
+                reason="freed",
+            )
+    for adapter in adapters:
+        for name, parameter in adapter.parameters():
+            if name == wanted.node and wanted.role in ("param", "grad"):
+                value = parameter if wanted.role == "param" else adapter.gradient(parameter)
+                if value is not None:
+                    return adapter.array(value)
+        for name, buffer in adapter.buffers():
+            if name == wanted.node and wanted.role == "buffer":
+                return adapter.array(buffer)
+    raise TensorUnavailable(f"{wanted} has not passed in step {frame.step}", address=str(wanted), reason="not_captured")
