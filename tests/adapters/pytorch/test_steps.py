@@ -331,3 +331,21 @@ def test_a_forked_child_is_inert(watched: Watch) -> None:
     assert numbers(run) == [1, 2, 3, 4]
     assert run.ranks == (0,)
     assert np.isfinite(run.steps()[-1].loss or np.nan)
+
+
+def test_memory_that_nobody_wrote_yet_is_no_evidence(watched: Watch) -> None:
+    class Fills(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            torch.full((64,), float("nan"))  # freed at once: the next allocation of this size finds it
+            noise = torch.empty(64).bernoulli_(0.5)
+            return self.fc(x) * noise[:4]
+
+    session = watched("op")
+    train(Fills(), [torch.randn(2, 4) for _ in range(3)])
+    run = finished(session)
+    assert run.verdict is None
+    assert not [hit for hit in run.hits() if "bernoulli_:input" in str(hit.address)]

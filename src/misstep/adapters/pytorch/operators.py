@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 MOST_CALLS = 4096
 
+UNSEEN, UNINITIALISED = -1, -2
+"""In place of a row: nobody summarised this memory yet; it holds whatever lay there before."""
+
 _UNINITIALISED = ("empty", "new_empty", "empty_like", "empty_strided", "new_empty_strided", "empty_permuted")
 """Their outputs hold whatever lay in memory before: never evidence of anything."""
 
@@ -39,6 +43,17 @@ class Traits:
     blind: bool
     writes: tuple[int, ...]
     """Positions of the arguments it writes into."""
+
+
+def operands(args: Sequence[Any], kwargs: dict[str, Any] | None) -> list[torch.Tensor]:
+    """The tensors handed to an operator: below autograd they stand flat, or in one list."""
+    found = []
+    for value in args if not kwargs else (*args, *kwargs.values()):
+        if isinstance(value, torch.Tensor):
+            found.append(value)
+        elif type(value) is list or type(value) is tuple:
+            found.extend(item for item in value if isinstance(item, torch.Tensor))
+    return found
 
 
 class OperatorWatch(TorchDispatchMode):
@@ -215,13 +230,15 @@ class OperatorWatch(TorchDispatchMode):
             return ()
         adapter, rows = self.adapter, []
         known = self._rows
-        for slot, tensor in enumerate(leaves((args, kwargs) if kwargs else args)):
-            if tensor.layout is not torch.strided or tensor.device.type == "meta":
+        for slot, tensor in enumerate(operands(args, kwargs)):
+            if tensor.layout is not torch.strided:
                 continue
             address = tensor.data_ptr()
-            if address == 0:  # no elements, no memory
+            if address == 0:  # no elements, or no memory (a meta tensor)
                 continue
-            row = known.get(address, -1)
+            row = known.get(address, UNSEEN)
+            if row == UNINITIALISED:
+                continue
             if row < 0:
                 number = adapter.catalog.tensor(node, "input", slot, call)
                 row = adapter.seer.fresh(number, tensor, None, weakref.ref(tensor))
@@ -249,9 +266,11 @@ class OperatorWatch(TorchDispatchMode):
 
     def _outputs(self, node: int, call: int, traits: Traits, args: Any, out: Any, inputs: tuple[int, ...]) -> None:
         adapter = self.adapter
-        written = (
-            leaves([args[place] for place in traits.writes if place < len(args)]) if traits.writes else leaves(out)
-        )
+        written: Iterable[torch.Tensor]
+        if traits.writes:
+            written = operands([args[place] for place in traits.writes if place < len(args)], None)
+        else:
+            written = (out,) if isinstance(out, torch.Tensor) else leaves(out)
         for slot, tensor in enumerate(written):
             number = adapter.catalog.tensor(node, "output", slot, call)
             row = adapter.seer.fresh(number, tensor, inputs, weakref.ref(tensor))
@@ -267,20 +286,22 @@ class OperatorWatch(TorchDispatchMode):
 
     def _view(self, args: Any, out: Any) -> None:
         """A view holds what its base holds."""
-        base = next(leaves(args), None)
+        base = next(iter(operands(args, None)), None)
         if base is None or base.layout is not torch.strided:
             return
-        row = self._rows.get(base.data_ptr(), -1)
-        if row >= 0:
-            for tensor in leaves(out):
-                if tensor.layout is torch.strided and row > self._rows.get(tensor.data_ptr(), -1):
+        row = self._rows.get(base.data_ptr(), UNSEEN)
+        if row != UNSEEN:
+            for tensor in (out,) if isinstance(out, torch.Tensor) else leaves(out):
+                if tensor.layout is torch.strided and (
+                    row == UNINITIALISED or row > self._rows.get(tensor.data_ptr(), UNSEEN)
+                ):
                     self._rows[tensor.data_ptr()] = row
 
     def _forget(self, out: Any) -> None:
         for tensor in leaves(out):
             if tensor.layout is torch.strided:
-                self._rows.pop(tensor.data_ptr(), None)
+                self._rows[tensor.data_ptr()] = UNINITIALISED
 
     def row_of(self, tensor: torch.Tensor) -> int:
         """The newest row of a tensor's memory in this step, or -1."""
-        return self._rows.get(tensor.data_ptr(), -1) if self.on and tensor.layout is torch.strided else -1
+        return self._rows.get(tensor.data_ptr(), UNSEEN) if self.on and tensor.layout is torch.strided else -1
