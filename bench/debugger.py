@@ -134,7 +134,7 @@ def in_turn(
 def pauses(
     hub: Any, session: Any, step: Callable[[], None], debugger: Any, *, times: int
 ) -> tuple[list[int], list[float]]:
-    """Pause a training that runs on a thread of its own, look, and let it go on."""
+    """Pause a training from another thread, again and again: (nodes passed after the order, milliseconds) of each."""
     ended = threading.Event()
     controller = session.controller
     passed = [0]
@@ -146,27 +146,31 @@ def pauses(
 
     controller.at_node = counting
 
-    def train() -> None:
-        while not ended.is_set():
-            step()
-
-    thread = threading.Thread(target=train, daemon=True)
-    thread.start()
     nodes: list[int] = []
     taken: list[float] = []
-    with debugger("bench", hub.url, hub.token) as debug:
-        debug.wait("running")
-        for _ in range(times):
-            passed[0] = 0
-            start = time.perf_counter()
-            debug.pause()
-            debug.wait("paused")
-            taken.append(1000 * (time.perf_counter() - start))
-            nodes.append(passed[0])
-            debug.go()
-            debug.wait("running")
-        ended.set()
-        thread.join(30)
+
+    def client() -> None:
+        try:
+            with debugger("bench", hub.url, hub.token) as debug:
+                debug.wait("running")
+                for _ in range(times):
+                    passed[0] = 0
+                    start = time.perf_counter()
+                    debug.pause()
+                    debug.wait("paused")
+                    taken.append(1000 * (time.perf_counter() - start))
+                    nodes.append(passed[0])
+                    debug.go()
+                    debug.wait("running")
+        finally:
+            ended.set()
+
+    # Training stays on the thread it began on: the adapter listens there.
+    thread = threading.Thread(target=client, daemon=True)
+    thread.start()
+    while not ended.is_set():
+        step()
+    thread.join(30)
     controller.at_node = at_node
     return nodes, taken
 

@@ -174,10 +174,12 @@ def test_every_answer_fits_the_published_schema(trainee: SmallTrainee, hub: Runn
             assert set(wanted) <= set(again)
 
 
-def test_a_client_that_lost_its_connection_misses_no_hit(trainee: SmallTrainee, hub: RunningHub):
-    trainee.start(steps=1)
+def test_a_client_that_lost_its_connection_misses_no_hit(hub: RunningHub, tmp_path: Path):
+    trainee = SmallTrainee(tmp_path, hub, pause_at_start=True).start(steps=0)
     with debugger_of(hub, "small") as debug:
-        _add_watch(trainee, debug, "abs_mean >= 0", "decoder:output")
+        debug.wait("paused")
+        debug.watch("abs_mean >= 0", on="decoder:output", then="note")
+        debug.go()
         first = live_socket(hub)
         say(first, m.Hello(m.PROTOCOL))
         welcome = hear(first, m.Welcome)
@@ -194,6 +196,7 @@ def test_a_client_that_lost_its_connection_misses_no_hit(trainee: SmallTrainee, 
         missed = [hear(second, m.HitNews) for _ in range(50)]
         assert [hit.hit.id for hit in missed] == [hit.id for hit in debug.hits[-50:]]
         second.close()
+    trainee.close()
 
 
 def test_a_client_of_another_hub_is_told_to_start_anew(hub: RunningHub):
@@ -361,13 +364,6 @@ def debugger_of(hub: RunningHub, run: str) -> Debugger:
             return Debugger(run, hub.url, hub.token)
         time.sleep(0.02)
     raise AssertionError(f"{run} never connected")
-
-
-def _add_watch(trainee: SmallTrainee, debug: Debugger, condition: str, on: str) -> None:
-    """An edit is carried out at the end of a step, so one step is allowed meanwhile."""
-    trainee.more(1)
-    debug.watch(condition, on=on, then="note")
-    debug.wait_step(2)
 
 
 def _no_bare_nan(word: str) -> Any:

@@ -354,6 +354,9 @@ class Controller:
         if connected:
             self._told_nodes = 0
             self._tell_initial()
+            # Steps that ended between the introduction and its acceptance were told to nobody.
+            self._told_rev = self.control.rev
+            self._send(Stand(self._standing()))
         with self._cond:
             if not connected:
                 self.control.coordinated = False
