@@ -37,6 +37,11 @@ def session_for_process(settings: Settings | None = None) -> Session:
     return _session[0]
 
 
+def live_session() -> Session | None:
+    """The session of this process when there is one; unlike the above, none is made."""
+    return _session[0] if _session and not _session[0].ended else None
+
+
 _session: list[Session] = []
 _at_exit: list[Any] = []
 _uncaught_error: list[BaseException] = []
