@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 import threading
 import time
 from collections import deque
@@ -26,6 +25,7 @@ from misstep.capture.digest import Digests
 from misstep.capture.edits import Edits
 from misstep.capture.link import Link
 from misstep.capture.look import Look
+from misstep.capture.patience import Patience
 from misstep.core.control import Control, Verdict
 from misstep.core.goals import Spot, StepFacts
 from misstep.core.run import Step
@@ -83,8 +83,7 @@ class Controller:
         self._told_rev = 0
         self._wanted_nodes = False
         self._told_nodes = 0
-        self._lost_since: float | None = None
-        self._told_lost = False
+        self._patience = Patience(settings.grace_seconds)
         self._closed = False
         self._pid = os.getpid()
 
@@ -224,7 +223,7 @@ class Controller:
     def _hub_or_grace(self) -> bool:
         """False when the debugger has been gone for too long; training then goes on by itself. Holds the lock."""
         if self._linked():
-            self._lost_since = None
+            self._patience.found()
             return True
         now = time.monotonic()
         if self.link is not None:
@@ -232,20 +231,11 @@ class Controller:
         if self.control.held or self.control.wish is not None:
             self.control.release()
             return True
-        grace = self.settings.grace_seconds
-        if self._lost_since is None:
-            self._lost_since, self._told_lost = now, False
-        if not self._told_lost and now - self._lost_since > 1.0:
-            self._told_lost = True
-            name = self.session.run_directory.name if self.session.run_directory else "last"
-            patience = f"training goes on by itself in {grace:g} s" if grace else "training waits"
-            reason = self.control.reason.text if self.control.reason else ""
-            _say(f"{reason or 'paused'}, and no debugger is connected; {patience}.  misstep debug {name}")
-        if not grace or now - self._lost_since < grace:
+        run = self.session.run_directory.name if self.session.run_directory else "last"
+        reason = self.control.reason.text if self.control.reason else ""
+        if not self._patience.is_over(now, reason=reason, run=run):
             return True
-        self.control.go_on(f"no debugger came within {grace:g} s")
-        _say(f"no debugger came within {grace:g} s; training goes on")
-        self._lost_since = None
+        self.control.go_on(f"no debugger came within {self._patience.grace:g} s")
         return False
 
     def _serve(self) -> None:
@@ -470,7 +460,3 @@ def _facts(step: Step | int) -> StepFacts:
     if isinstance(step, int):
         return StepFacts(step)
     return StepFacts(step.number, step.loss, step.learning_rate, step.gradient_norm, step.epoch, step.seconds)
-
-
-def _say(sentence: str) -> None:
-    print(f"misstep: {sentence}", file=sys.stderr, flush=True)

@@ -45,6 +45,7 @@ from misstep.core.wire import (
     Wish,
 )
 from misstep.errors import ControlError, StaleCommand
+from misstep.hub.together import end_of, phase_of, question_of, reason_of
 from misstep.hub.trainees import Trainee
 
 MEETING_SECONDS = 10.0
@@ -199,7 +200,7 @@ class LiveRun:
         before = self.watchpoints.pop(view.id, None)
         if op != "remove":
             self.watchpoints[view.id] = view
-        if before is None or op == "remove" or _question(before) != _question(view):
+        if before is None or op == "remove" or question_of(before) != question_of(view):
             for hit in self.hits.values():
                 if hit.watchpoint == view.id:
                     hit.outdated = True
@@ -235,11 +236,11 @@ class LiveRun:
     def _changed(self) -> None:
         """Work out phase and revision anew; tell everybody when they changed."""
         standings = [trainee.standing for _, trainee in sorted(self.ranks.items())]
-        self.phase = _phase([standing.phase for standing in standings], ended=bool(self.ended))
+        self.phase = phase_of([standing.phase for standing in standings], ended=bool(self.ended))
         first = standings[0] if standings else None
         place = first.place if first is not None and self.phase == "paused" else None
         paused_at = self.step if self.phase == "paused" else None
-        self.reason = _reason([standing.reason for standing in standings if standing.reason is not None])
+        self.reason = reason_of([standing.reason for standing in standings if standing.reason is not None])
         seen = (
             self.phase,
             paused_at,
@@ -303,7 +304,7 @@ class LiveRun:
     def brief(self) -> RunBrief:
         state: Any = "paused" if self.phase == "paused" else "running"
         if self.phase in ("ended", "lost"):
-            state = "lost" if self.phase == "lost" else _ended_state(self.ended)
+            state = "lost" if self.phase == "lost" else end_of(self.ended)
         return RunBrief(
             run=self.name,
             state=state,
@@ -447,36 +448,3 @@ class LiveRun:
         async with asyncio.timeout(seconds):
             while not holds():
                 await asyncio.sleep(0.02)
-
-
-def _question(view: WatchpointView) -> tuple[Any, ...]:
-    """What a watchpoint asks, without its counts: a hit of another question is outdated."""
-    return (view.condition, view.parameters, view.on, view.but, view.types, view.nodes)
-
-
-def _phase(phases: list[ControlPhase], *, ended: bool) -> ControlPhase:
-    if not phases:
-        return "ended" if ended else "lost"
-    for phase in ("terminating", "pausing"):
-        if phase in phases:
-            return phase
-    if "paused" in phases:
-        return "paused" if all(phase in ("paused", "ended", "detached") for phase in phases) else "pausing"
-    for phase in ("stepping", "running", "detached", "ended"):
-        if phase in phases:
-            return phase
-    return phases[0]
-
-
-def _reason(reasons: list[Reason]) -> Reason | None:
-    """The rank that has something of its own to say speaks first."""
-    own = [reason for reason in reasons if reason.kind != "other_rank"]
-    return next(iter(own or reasons), None)
-
-
-def _ended_state(ended: dict[int, Bye]) -> str:
-    reasons = {bye.reason for bye in ended.values()}
-    for state in ("failed", "stopped"):
-        if state in reasons:
-            return state
-    return "finished"
