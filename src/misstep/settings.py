@@ -71,6 +71,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("record", True, "Keep a flight record of the last steps, which survives a killed process."),
     Setting("record_mode", 1, "When a flight record is exported: 1 when training fails, 2 also at a normal end."),
     Setting("record_dir", "", "Also export flight records to rank_N/rdr/ in this directory."),
+    Setting("samples", True, "Look for the guilty samples of the batch after a replay."),
+    Setting("skipped_share", 0.2, "Share of updates a gradient scaler may skip before it is told as a finding."),
     Setting("record_steps", 64, "Steps kept in the flight recorder."),
     Setting("record_mb", 64, "Memory of the flight recorder's ring."),
     Setting("capsule_mb", 512, "Largest capsule (weights, optimizer, batch) kept for a later replay."),
@@ -108,6 +110,11 @@ class Settings:
         if name not in self._values:
             raise SettingError(f"no setting is called {name!r}{nearest(name, BY_NAME)}")
         return self._values[name]
+
+    @property
+    def given(self) -> frozenset[str]:
+        """Names of the settings somebody chose, by call, environment or file."""
+        return frozenset(self._given)
 
     def as_dict(self) -> dict[str, Value]:
         """Without the token: a run directory is shown to others."""

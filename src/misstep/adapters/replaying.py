@@ -19,7 +19,10 @@ class Replayed:
     exact: str
     """'exact' when losses and gradients came out bit for bit; 'loss only: …' or 'not exact: …' otherwise."""
     seconds: float = 0.0
-    notes: tuple[str, ...] = ()
+    gradient_rows: dict[int, int] = field(default_factory=dict)
+    """Rows of gradients in the frame, by whatever the adapter knows a weight by."""
+    shared: bool = False
+    """Other ranks had a part in the gradients of the step, and none in the replay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +58,28 @@ class Replayer(Protocol):
     def replay(self) -> Replayed:
         """Run the step again up to its gradients; the user's state is as before. ReplayError says why it cannot."""
 
+    def take_over(self, replayed: Replayed) -> None:
+        """Go on as if the step had been watched as closely as its replay."""
+
     def replay_update(self) -> Replayed:
         """Run the last optimizer's update again, after it left something non-finite behind."""
 
     def batch(self) -> Batch | None:
         """The samples of the step, or None when no tensor looks like a batch."""
 
-    def bad_with(self, samples: Sequence[int]) -> bool:
-        """Whether the step still gives a non-finite loss or gradient with only these samples in its batch."""
+    def bad_with(self, samples: Sequence[int], healthy: Sequence[int]) -> bool:
+        """Whether the step still gives a non-finite loss or gradient with only these samples in its batch.
+
+        The places of the others are filled with healthy ones, or with these when none is known to be healthy.
+        """
 
     def sample(self, tensor: Any, index: int) -> Array:
         """One sample out of a tensor of the batch."""
+
+
+@runtime_checkable
+class CapsuleMaker(Protocol):
+    """An adapter that can write a step to a file and play it in another process."""
 
     def save_capsule(self, path: Path, *, step: int, most_bytes: int) -> Capsule:
         """Write the step to a file, weights and optimizer included. ReplayError when it would be too large."""

@@ -303,10 +303,11 @@ class Session:
             time=time.time(),
         )
         if update.overflow:
-            self._skip(step)
+            self._skip(step, adapter)
         else:
             self._judge(step, head, summary, self.frame)
             self.step += 1
+        self.replays.step_done(step)
         if said and self.writer is not None:
             self.writer.event("level", text=said, interval=self.plan.interval)
         waited = time.perf_counter()
@@ -491,11 +492,12 @@ class Session:
             self.end("stopped")
             raise TrainingStopped(3)
 
-    def _skip(self, step: Step) -> None:
+    def _skip(self, step: Step, adapter: Adapter) -> None:
         """A gradient scaler found an overflow and did not update: the step number stays, and nobody is alarmed."""
         if self.writer is not None:
+            why = self.replays.overflow(adapter)
             self._write_news()
-            self.writer.event("skipped", step=step.number, loss=step.loss, loss_scale=step.loss_scale)
+            self.writer.event("skipped", step=step.number, loss=step.loss, loss_scale=step.loss_scale, **why)
             self.writer.flush()
 
     def _gradient_norm(self, head: Array, summary: Array) -> float | None:

@@ -38,12 +38,14 @@ from misstep.adapters.pytorch.names import Names
 from misstep.adapters.pytorch.operators import OperatorWatch
 from misstep.adapters.pytorch.recording import watch_collectives
 from misstep.adapters.pytorch.tape import Tape
+from misstep.adapters.pytorch.updates import HeldWeights
 from misstep.adapters.recording import OnNetwork
 from misstep.adapters.replaying import Batch, Replayed
 from misstep.core.address import Role
 from misstep.core.cells import BACKWARD, BETWEEN, OPTIMIZER, PHASE, Cells, no_cells
 from misstep.core.graph import scope_of
 from misstep.core.stats import Array
+from misstep.errors import ReplayError
 
 
 class PyTorchAdapter:
@@ -73,6 +75,7 @@ class PyTorchAdapter:
         self.search: SampleSearch | None = None
         """After a replay: the way to its samples, until the update."""
         self.loader = LoaderWatch()
+        self.held_weights = HeldWeights()
         self.replaying = False
         """While a step is run again by us."""
         self.outer: FrameType | None = None
@@ -156,6 +159,14 @@ class PyTorchAdapter:
         from misstep.adapters.pytorch.replay import replay
 
         return replay(self)
+
+    def replay_update(self) -> Replayed:
+        from misstep.adapters.pytorch.updates import replay_update
+
+        optimizer = self._stepped[-1] if self._stepped else None
+        if optimizer is None:
+            raise ReplayError("no update was seen")
+        return replay_update(self, optimizer)
 
     def take_over(self, replayed: Replayed) -> None:
         """From here on the step under way is what its replay showed."""
@@ -437,6 +448,8 @@ class PyTorchAdapter:
         start = perf_counter_ns()
         self.tape.pause()
         self.tape.gradients_ready()
+        if self.tape.armed and not self.in_backward:
+            self.held_weights.hold(optimizer)
         self.moving = {id(weight) for weight in _parameters_of(optimizer)} if self.tape.armed else set()
         weights = [weight for weight in _parameters_of(optimizer) if weight.grad is not None]
         gradients: list[torch.Tensor] = [weight.grad for weight in weights]

@@ -49,7 +49,8 @@ class Randomness:
         if isinstance(self.numpy, bytes) or self.numpy is None:
             return bool(_numpy_state(False) != self.numpy)
         before, now = self.numpy["state"], _numpy_state(True)["state"]
-        return any(bool((before[name] != now[name]).any()) if name == "key" else before[name] != now[name] for name in now)
+        equal = sys.modules["numpy"].array_equal
+        return not all(equal(before[name], now[name]) for name in now)
 
     def restore(self) -> None:
         torch.set_rng_state(self.torch)

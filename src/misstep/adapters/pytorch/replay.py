@@ -23,6 +23,7 @@ from torch import nn
 from misstep.adapters.base import Listener
 from misstep.adapters.frame import Frame
 from misstep.adapters.pytorch import tensors
+from misstep.adapters.pytorch.batch import SampleSearch
 from misstep.adapters.pytorch.names import source_at, source_line, user_frame
 from misstep.adapters.pytorch.operators import OperatorWatch
 from misstep.adapters.pytorch.tape import Entry, Held, Made, Tape, rebuilt
@@ -74,9 +75,10 @@ class QuietListener:
 class ReplayWatch(OperatorWatch):
     """The operator watch of a replay; it also sees to it that nothing of the user's is written to unsaved."""
 
-    def __init__(self, adapter: PyTorchAdapter, undo: Undo) -> None:
+    def __init__(self, adapter: PyTorchAdapter, undo: Undo, *, watching: bool = True) -> None:
         super().__init__(adapter)
         self.undo = undo
+        self.watching = watching
         # Names of operators are given once in a run, whoever watches.
         self.share_names(adapter.operators)
 
@@ -86,7 +88,10 @@ class ReplayWatch(OperatorWatch):
             self.undo.writes(leaves([args[place] for place in traits.writes if place < len(args)]))
             if kwargs:
                 self.undo.writes(leaves(kwargs))
-        out = super().__torch_dispatch__(func, types, args, kwargs)
+        if self.watching:
+            out = super().__torch_dispatch__(func, types, args, kwargs)
+        else:
+            out = func(*args, **(kwargs or {}))
         if not traits.writes and not traits.view:
             self.undo.made(leaves(out))
         return out
@@ -98,12 +103,12 @@ def stage(adapter: PyTorchAdapter, undo: Undo, outer: FrameType | None, *, watch
     frame = Frame()
     frame.begin(adapter.listener.step)
     swapped = ("listener", "frame", "seer", "operators", "modules", "level", "network_ran", "in_backward", "updating",
-               "replaying", "thread", "outer", "stand_in")  # fmt: skip
+               "replaying", "thread", "outer", "stand_in", "_gradient_rows")  # fmt: skip
     before = {name: getattr(adapter, name) for name in swapped}
     seam = adapter.modules
     adapter.listener = QuietListener(adapter.listener, frame)
     adapter.frame = frame
-    adapter.operators = ReplayWatch(adapter, undo)
+    adapter.operators = ReplayWatch(adapter, undo, watching=watch)
     adapter.seer = tensors.Seer(adapter.catalog, frame, {})
     adapter.seer.row_of_memory = adapter.operators.row_of
     adapter.modules = seam.double(watching=watch)
@@ -144,6 +149,8 @@ class Player:
             raise ReplayError("no backward of this step was seen")
         self.modules = _modules_of(self.entries)
         self.leaves = self._leaves()
+        self.gradient_rows: dict[int, int] = {}
+        """By id of a weight: the row of its gradient in the frame of the last watched run."""
         self.why: list[str] = []
         """Reasons to doubt that this is the same step, should it come out otherwise."""
         self._find_doubts()
@@ -169,6 +176,7 @@ class Player:
             outcome.gradients = {id(leaf): leaf.grad for leaf in self.leaves if leaf.grad is not None}
             if watch:
                 self._see_gradients()
+                self.gradient_rows = dict(adapter._gradient_rows)
         return outcome, frame
 
     # ── one entry ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -259,7 +267,11 @@ def replay(adapter: PyTorchAdapter) -> Replayed:
     mine = {id(leaf): leaf.grad for leaf in player.leaves}
     outcome, frame = player.run(watch=True)
     exact = verify(player, outcome, mine)
-    return Replayed(frame, exact, (perf_counter_ns() - began) * 1e-9)
+    first_bad = next((number for number, finite in enumerate(outcome.by_backward) if not finite), -1)
+    adapter.search = SampleSearch(player, first_bad) if first_bad >= 0 else None
+    spent = perf_counter_ns() - began
+    adapter.cost_ns += spent
+    return Replayed(frame, exact, spent * 1e-9, player.gradient_rows, shared=player.distributed)
 
 
 def verify(player: Player, outcome: Outcome, gradients: dict[int, torch.Tensor | None]) -> str:

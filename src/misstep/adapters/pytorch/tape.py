@@ -101,6 +101,8 @@ class Entry:
     state: NetworkState | None = None
     random: torch.Tensor | None = None
     """torch's generator when a module was called."""
+    origin: tuple[tuple[int, ...], Any] = ((), None)
+    """Which samples of which dataset the data loader handed out last, when a module was called."""
     losses: tuple[torch.Tensor, ...] = ()
     gradients: list[tuple[weakref.ref[torch.Tensor], int, int]] | None = None
     """After a backward: (parameter, version of its gradient, digest) where somebody may change gradients later."""
@@ -206,6 +208,7 @@ class Tape(TorchFunctionMode):
             self._begin()
         entry = self._entry("module", module, args, kwargs, frame)
         entry.random = torch.get_rng_state()
+        entry.origin = self.adapter.loader.last
         if id(module) not in self._seen:
             self._seen.add(id(module))
             entry.state = self.networks.take(module, reuse=not self.carried)

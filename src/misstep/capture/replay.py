@@ -1,0 +1,245 @@
+"""When to run a step again, and what to say about it.
+
+    gradients ready ─ loss or a gradient is not finite ─► replay under operator capture ─► verdict: operator and line
+                                                       └► the batch in halves ─► the guilty samples
+    weights moved ─ gradients finite, a weight is not ──► the update alone, again
+
+Nothing of this may reach the user: whatever fails is told as a warning, and the verdict stays as precise as it was.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from misstep.adapters.base import Adapter, Level, TrainingStopped
+from misstep.adapters.replaying import Replayed, Replayer
+from misstep.capture.samples import Guilty, find_guilty
+from misstep.capture.verdict import find_verdict
+from misstep.core.address import Address
+from misstep.core.finding import Finding, Verdict
+from misstep.core.run import Step
+from misstep.errors import ReplayError
+
+if TYPE_CHECKING:
+    from misstep.capture.session import Session
+
+_SKIPS_EXPLAINED = 3
+"""Skipped updates whose overflow is traced to an operator: more would cost a training that overflows often."""
+_ATTEMPTS_JUDGED = 50
+"""Updates, skipped or not, over which the share of skipped ones is taken."""
+
+
+class Replays:
+    """The session's hand on replays."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.exact = ""
+        """Of the replay of the step under way; empty when there was none."""
+        self.note = ""
+        self.cleared = False
+        """The replay was healthy: what is bad here came from another rank."""
+        self._tried = 0
+        self._attempts: deque[bool] = deque(maxlen=_ATTEMPTS_JUDGED)
+        self._skips_told = 0
+        self._share_told = False
+
+    def arm(self, adapter: Adapter, level: Level) -> None:
+        """Keep what a replay needs, at the levels that would gain from one."""
+        if isinstance(adapter, Replayer):
+            adapter.arm_replay(bool(self.session.settings.replay) and level in ("guard", "module"))
+
+    # ── moments of a step ─────────────────────────────────────────────────────────────────────────────────────
+
+    def before_update(self, adapter: Adapter) -> None:
+        if self._wanted(adapter) and self._bad_roles() & {"loss", "grad"}:
+            self._guarded("while running the step again", adapter, self._replay_step)
+
+    def after_update(self, adapter: Adapter) -> None:
+        if self._wanted(adapter) and not self.exact and self._bad_roles() == {"param"}:
+            self._guarded("while running the update again", adapter, self._replay_update)
+
+    def step_done(self, step: Step) -> None:
+        """Forget the step; judge how many updates a gradient scaler skips."""
+        self.exact = self.note = ""
+        self.cleared = False
+        if step.loss_scale is not None or step.overflow:
+            self._attempts.append(step.overflow)
+            self._judge_skips(step)
+
+    def complete(self, verdict: Verdict | None) -> Verdict | None:
+        """The verdict on the step, with what the replay knows of it."""
+        if verdict is None or not self.exact:
+            return verdict
+        if self.cleared:
+            return None
+        return replace(verdict, exact=self.exact, note="; ".join(filter(None, (verdict.note, self.note))))
+
+    def overflow(self, adapter: Adapter) -> dict[str, str]:
+        """Which operator overflowed in a step that a gradient scaler skips: facts for its record."""
+        if self._skips_told >= _SKIPS_EXPLAINED or not self._armed(adapter):
+            return {}
+        self._skips_told += 1
+        try:
+            replayed = adapter.replay()  # type: ignore[attr-defined]
+            verdict = self._verdict(replayed)
+        except Exception as error:
+            return {"replay": f"{type(error).__name__}: {error}"}
+        if verdict is None:
+            return {}
+        source = "" if verdict.source is None else str(verdict.source)
+        return {
+            "node": verdict.node,
+            "op": verdict.op,
+            "source": source,
+            "phase": verdict.phase,
+            "replay": replayed.exact,
+        }
+
+    # ── the step ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _replay_step(self, adapter: Replayer) -> None:
+        replayed = adapter.replay()
+        verdict = self._verdict(replayed)
+        self.exact = replayed.exact
+        if verdict is None:
+            self._healthy(replayed)
+            return
+        self._tell(replayed, verdict)
+        self._find_samples(adapter)
+        adapter.take_over(replayed)
+
+    def _healthy(self, replayed: Replayed) -> None:
+        if replayed.shared:
+            self.cleared = True
+            self._event("this rank's own gradients were finite; the bad value came from another rank", replayed)
+        else:
+            self.exact = f"not exact: the replay was healthy ({replayed.exact})"
+            self._event("the step came out healthy when it was run again", replayed)
+
+    def _replay_update(self, adapter: Replayer) -> None:
+        replayed = adapter.replay_update()
+        verdict = self._verdict(replayed)
+        if verdict is None:
+            session = self.session
+            session.plan.force(session.step + 1, "op")
+            self._event("the update could not be made to fail again; the next step is watched at op level", replayed)
+            return
+        self.exact = replayed.exact
+        self._tell(replayed, verdict)
+        adapter.take_over(replayed)
+
+    def _find_samples(self, adapter: Replayer) -> None:
+        batch = adapter.batch() if self.session.settings.samples else None
+        if batch is None:
+            return
+        began = time.perf_counter()
+        guilty = find_guilty(batch.size, adapter.bad_with)
+        seconds = time.perf_counter() - began
+        facts = {"of": guilty.of, "runs": guilty.runs, "seconds": seconds, "step": self.session.step}
+        if not guilty.proven or not guilty.samples or len(guilty.samples) == guilty.of > 1:
+            text = (
+                "no single sample of the batch is to blame" if guilty.samples else "every part of the batch is healthy"
+            )
+            self._write("samples", text=text, samples=[], **facts)
+            return
+        self.note = guilty.sentence(batch.indices, batch.names)
+        indices = [batch.indices[one] for one in guilty.samples] if batch.indices else []
+        names = [batch.names[one] for one in guilty.samples] if batch.names else []
+        self._write(
+            "samples", text=self.note, samples=list(guilty.samples), dataset_indices=indices, names=names, **facts
+        )
+        self._keep_samples(adapter, guilty)
+
+    def _keep_samples(self, adapter: Replayer, guilty: Guilty) -> None:
+        """The guilty samples themselves, under `sample.17:input@412`."""
+        session = self.session
+        batch = adapter.batch()
+        if batch is None or session.writer is None:
+            return
+        for one in guilty.samples:
+            node = session.catalog.node(f"sample.{one}", "input", "Sample", phase="input")
+            for slot, (_, tensor) in enumerate(batch.tensors):
+                values = np.ascontiguousarray(adapter.sample(tensor, one))
+                session.catalog.tensor(node, "input", slot)
+                address = Address(f"sample.{one}", "input", slot, session.step, session.rank)
+                session.writer.tensor(address, values, adapter.dtype_name(tensor), values.shape)  # type: ignore[attr-defined]
+
+    # ── loss scale ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _judge_skips(self, step: Step) -> None:
+        """Skipping now and then is how a loss scale finds its size; skipping often is a fault."""
+        limit = self.session.settings.skipped_share
+        if self._share_told or len(self._attempts) < _ATTEMPTS_JUDGED or not limit:
+            return
+        share = sum(self._attempts) / len(self._attempts)
+        if share <= limit:
+            return
+        self._share_told = True
+        if self.session.writer is not None:
+            self.session.writer.finding(
+                Finding(
+                    rule="loss_scale_skips",
+                    title=f"the gradient scaler skipped {share:.0%} of the last {len(self._attempts)} updates",
+                    step=step.number,
+                    rank=self.session.rank,
+                    evidence=(f"loss scale {step.loss_scale:g} at step {step.number}",) if step.loss_scale else (),
+                    advice="gradients overflow in half precision more often than a loss scale can mend: look at the"
+                    " operator named in the skipped steps, lower the learning rate, or train in bfloat16",
+                    command="misstep show last",
+                    detail={"share": share, "limit": float(limit)},
+                )
+            )
+
+    # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _armed(self, adapter: Adapter) -> bool:
+        return bool(self.session.settings.replay) and isinstance(adapter, Replayer)
+
+    def _wanted(self, adapter: Adapter) -> bool:
+        return (
+            self._armed(adapter)
+            and self.session.first_verdict is None
+            and self.session.captured in ("guard", "module")
+            and self._tried < 3
+        )
+
+    def _bad_roles(self) -> set[str]:
+        """The roles of the rows of this step, so far, that are not finite."""
+        frame = self.session.frame
+        summary = frame.summary[: len(frame)]
+        bad = np.flatnonzero((summary["nan"] + summary["pos_inf"] + summary["neg_inf"]) > 0)
+        roles = self.session.catalog.graph.tensors
+        return {roles[frame.tensors[row]].role for row in bad.tolist()} & {"loss", "grad", "param"}
+
+    def _verdict(self, replayed: Replayed) -> Verdict | None:
+        head, summary = replayed.frame.finish()
+        return find_verdict(self.session.catalog, replayed.frame, head, summary, rank=self.session.rank)
+
+    def _guarded(self, where: str, adapter: Adapter, act: object) -> None:
+        self._tried += 1
+        try:
+            act(adapter)  # type: ignore[operator]
+        except TrainingStopped:
+            raise
+        except ReplayError as error:
+            self.exact = ""
+            self._write("replay", text=f"the step was not run again: {error}", step=self.session.step)
+        except Exception as error:
+            self.exact = ""
+            self.session.trouble(where, error)
+
+    def _tell(self, replayed: Replayed, verdict: Verdict) -> None:
+        self._event(f"the step was run again ({replayed.exact}): {verdict.sentence()}", replayed)
+
+    def _event(self, text: str, replayed: Replayed) -> None:
+        self._write("replay", text=text, step=self.session.step, exact=replayed.exact, seconds=replayed.seconds)
+
+    def _write(self, kind: str, **facts: object) -> None:
+        if self.session.writer is not None:
+            self.session.writer.event(kind, **facts)
