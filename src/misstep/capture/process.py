@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import atexit
 import sys
+import threading
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 from misstep.adapters.base import adapter_for
 from misstep.capture.session import Session
@@ -33,6 +34,7 @@ def session_for_process(settings: Settings | None = None) -> Session:
     if not _at_exit:
         _at_exit.append(sys.excepthook)
         sys.excepthook = _uncaught
+        _watch_exit()
         atexit.register(_process_ends)
     return _session[0]
 
@@ -52,11 +54,29 @@ def _uncaught(kind: type[BaseException], error: BaseException, where: TracebackT
     _at_exit[0](kind, error, where)
 
 
+def _watch_exit() -> None:
+    """`sys.exit` leaves no other trace of its code inside the process."""
+    original = sys.exit
+
+    def exit(status: Any = None, /) -> NoReturn:
+        # In a thread it ends the thread, and is nobody's business.
+        if threading.current_thread() is threading.main_thread():
+            for session in _session:
+                try:
+                    session.exiting(status, sys._getframe(1))
+                except Exception as error:
+                    session.trouble("at sys.exit", error)
+        original(status)
+
+    sys.exit = exit
+
+
 def _process_ends() -> None:
     for session in _session:
         try:
             if _uncaught_error:
                 session.failed(_uncaught_error[0])
-            session.end("failed" if _uncaught_error else "finished", 1 if _uncaught_error else 0)
+            code = 1 if _uncaught_error else session.recorder.exit_code if session.recorder is not None else 0
+            session.end("failed" if code else "finished", code)
         except Exception as error:  # the program is over; say it and let it go
             print(f"misstep: could not write the end of the run: {error}", file=sys.stderr)

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from misstep.capture.evidence import EvidenceRoom, RowEvidence, both
 from misstep.capture.facts import run_info
 from misstep.capture.plan import Plan
 from misstep.capture.present import live_tensor
+from misstep.capture.recorder import Recorder, begin_recorder
 from misstep.capture.replay import Replays
 from misstep.capture.verdict import find_verdict
 from misstep.core.address import Address
@@ -79,6 +80,8 @@ class Session:
         """Keeps whole tensors; there once somebody asks for some."""
         self.replays = Replays(self)
         """Runs a bad step again."""
+        self.recorder: Recorder | None = None
+        """The flight recorder; there once training began."""
         self._wants_stale = True
         self._level: Level = "off"
         self._initial_frame: Frame | None = None
@@ -102,6 +105,8 @@ class Session:
             adapter.attach(self)
             if self._level_for(1) == "op":
                 self._set_level(adapter, "op")
+            if self.recorder is not None:
+                self.recorder.witness(adapter)
         return self
 
     def watch(
@@ -198,7 +203,7 @@ class Session:
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         if error is not None and not isinstance(error, SystemExit):
-            self._tell_exception(error, "")
+            self.failed(error)
             self.end("failed")
         else:
             self.end("finished")
@@ -207,6 +212,13 @@ class Session:
         """The user's program ends with this exception."""
         if not getattr(error, "__misstep_told__", False):
             self._tell_exception(error, "")
+        if self.recorder is not None:
+            self.recorder.failed(error)
+
+    def exiting(self, code: object, frame: FrameType | None) -> None:
+        """The user's program calls sys.exit."""
+        if self.recorder is not None and not self.ended:
+            self.recorder.exiting(code, frame)
 
     def end(self, reason: str = "finished", exit_code: int | None = None) -> None:
         """Write the end and take the hooks out; safe to call twice."""
@@ -228,6 +240,8 @@ class Session:
                 self.writer.event("warning", text=f"misstep itself failed {count} times {where}")
             self.writer.end(reason, exit_code)  # type: ignore[arg-type]
             self.writer.close()
+        if self.recorder is not None:
+            self.recorder.close(reason, exit_code)
 
     # ── what an adapter tells (Listener) ──────────────────────────────────────────────────────────────────────
 
@@ -248,6 +262,9 @@ class Session:
             pausing = any(watch.then == "pause" for watch in self.evaluator.watchpoints)
             if self.settings.hub or self.settings.pause_at_start or pausing:
                 self._connect()
+            self.recorder = begin_recorder(self)
+            if self.recorder is not None:
+                self.on_step.append(self.recorder.step_done)
         self._refresh_wants()
         self._set_level(adapter, self._level_for(self.step))
         if self._level not in ("module", "op"):
@@ -499,6 +516,8 @@ class Session:
             self._write_news()
             self.writer.event("skipped", step=step.number, loss=step.loss, loss_scale=step.loss_scale, **why)
             self.writer.flush()
+        if self.recorder is not None:
+            self.recorder.skipped()
 
     def _gradient_norm(self, head: Array, summary: Array) -> float | None:
         if self._level not in ("module", "op"):
@@ -527,6 +546,7 @@ class Session:
                 writer.add_shape(new)
 
     def _tell_exception(self, error: BaseException, where: str) -> None:
+        error.__misstep_node__ = where  # type: ignore[attr-defined]
         if self.writer is not None:
             self._write_news()
             self.writer.event(
