@@ -69,10 +69,10 @@ def untouched(make: Make) -> str:
     return fingerprint(modules)
 
 
-def replayed(make: Make, level: Level = "guard") -> tuple[Replaying, str]:
+def replayed(make: Make, level: Level = "guard", recording: Replaying | None = None) -> tuple[Replaying, str]:
     seed()
     step, modules = make()
-    recording = Replaying()
+    recording = recording or Replaying()
     adapter = PyTorchAdapter()
     adapter.attach(recording)
     adapter.set_level(level)
@@ -104,16 +104,186 @@ def test_every_step_comes_out_bit_for_bit_and_training_goes_on_untouched(name: s
     assert after == untouched(make)
 
 
+def summaries(recording: Replaying, rows: tuple[np.ndarray, np.ndarray]) -> dict[str, bytes]:
+    """What every operator before the update put out, by its address, bit for bit."""
+    graph = recording.catalog.graph
+    found = {}
+    for number, summary in zip(rows[0]["tensor"].tolist(), rows[1]):
+        node = graph.nodes[graph.tensors[number].node]
+        if node.kind == "operator" and node.phase != "optimizer" and graph.tensors[number].role == "output":
+            found[str(graph.address(number))] = summary.tobytes()
+    return found
+
+
+NOT_COMPARED = {
+    "lstm/mkldnn_rnn_layer:output.3",  # a workspace, partly uninitialised
+    "lstm/mkldnn_rnn_layer~2:output.3",
+    "script/add_:output",  # the loop's running total: the replay adds to it again, and puts it back
+}
+
+
 @pytest.mark.parametrize("name", EXACT)
-def test_every_operator_has_the_same_statistics_as_in_the_step_itself(name: str) -> None:
+def test_every_operator_gives_what_it_gave_in_the_step_itself(name: str) -> None:
     recording, _ = replayed(EXACT[name], "op")
-    for (head, summary), replay in zip(recording.frames, recording.replays):
-        again_head, again = replay.frame.finish()
-        kinds = recording.catalog.graph
-        operators = {number for number, key in enumerate(kinds.tensors) if kinds.nodes[key.node].kind == "operator"
-                     and kinds.nodes[key.node].phase in ("forward", "loss", "backward") and key.role == "output"}  # fmt: skip
-        then = {int(tensor): row.tobytes() for tensor, row in zip(head["tensor"], summary) if int(tensor) in operators}
-        now = {int(tensor): row.tobytes() for tensor, row in zip(again_head["tensor"], again)}
-        shared = then.keys() & now.keys()
-        assert len(shared) >= 0.5 * len(then)
-        assert [kinds.address(number) for number in shared if then[number] != now[number]] == []
+    for rows, replay in zip(recording.frames, recording.replays):
+        then, now = summaries(recording, rows), summaries(recording, replay.frame.finish())
+        compared = (then.keys() & now.keys()) - NOT_COMPARED
+        assert len(compared) >= 0.5 * len(then)
+        assert [address for address in sorted(compared) if then[address] != now[address]] == []
+
+
+def test_code_without_a_network_is_exact_from_the_second_step_on() -> None:
+    class Patient(Replaying):
+        def before_update(self, adapter: Adapter) -> None:
+            if self.step > 1:
+                super().before_update(adapter)
+
+    recording, after = replayed(trainings.functional, recording=Patient())
+    assert [replay.exact for replay in recording.replays] == ["exact"] * (STEPS - 1)
+    assert after == untouched(trainings.functional)
+
+
+def test_hooks_that_move_weights_do_not_move_them_again() -> None:
+    """The weights moved inside backward, so the replay cannot be exact; it must not make things worse."""
+    recording, after = replayed(trainings.fused_backward)
+    assert all(replay.exact != "exact" for replay in recording.replays)
+    assert after == untouched(trainings.fused_backward)
+
+
+# ── controls: what must differ does ──────────────────────────────────────────────────────────────────────────────────
+
+
+def verdicts_without(what: str, monkeypatch: pytest.MonkeyPatch, make: Make) -> set[str]:
+    from misstep.adapters.pytorch import moment, tape
+
+    if what == "random numbers":
+        monkeypatch.setattr(moment.Randomness, "restore", lambda self: None)
+        monkeypatch.setattr(tape.Entry, "random", property(lambda self: None, lambda self, value: None))
+    else:
+        monkeypatch.setattr(moment.NetworkState, "put_in", lambda self: None)
+    recording, _ = replayed(make)
+    return {replay.exact.partition(":")[0] for replay in recording.replays}
+
+
+@pytest.mark.parametrize(
+    ("what", "make"),
+    [
+        ("random numbers", trainings.gpt),
+        ("random numbers", trainings.counting),
+        ("state", trainings.spectral),
+        ("state", trainings.counting),
+    ],
+)
+def test_a_replay_with_something_not_restored_is_not_exact(
+    what: str, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "exact" not in verdicts_without(what, monkeypatch, make)
+
+
+def test_another_number_of_threads_would_change_the_gradients_and_is_pinned() -> None:
+    torch.manual_seed(0)
+    model = nn.Linear(512, 512)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    recording = Replaying()
+    adapter = PyTorchAdapter()
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    adapter.attach(recording)
+    adapter.set_level("guard")
+    adapter.arm_replay(True)
+    try:
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.randn(513, 512)).square().sum().backward()
+            torch.set_num_threads(2)
+            optimizer.step()
+            assert torch.get_num_threads() == 2
+            torch.set_num_threads(1)
+    finally:
+        adapter.detach()
+        torch.set_num_threads(before)
+    assert [replay.exact for replay in recording.replays] == ["exact"] * 3
+
+
+def test_a_batch_overwritten_before_the_update_is_told() -> None:
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+    def make() -> tuple[Callable[[], None], list[nn.Module]]:
+        def step() -> None:
+            x = torch.randn(8, 4)
+            loss = model(x).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            x.zero_()
+            optimizer.step()
+
+        return step, [model]
+
+    recording, _ = replayed(make)
+    assert all("overwritten in place" in replay.exact for replay in recording.replays)
+
+
+def test_hooks_prints_and_counters_of_the_user_are_as_if_run_once(capsys: pytest.CaptureFixture[str]) -> None:
+    calls: list[int] = []
+    count = 0
+
+    def make() -> tuple[Callable[[], None], list[nn.Module]]:
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+        def hook(*facts: object) -> None:
+            nonlocal count
+            count += 1
+            calls.append(count)
+            print("called")
+
+        model.register_forward_hook(hook)
+
+        def step() -> None:
+            loss = model(torch.randn(8, 4)).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+        return step, [model]
+
+    replayed(make)
+    assert calls == [1, 2, 3, 4, 5]
+    assert count == STEPS
+    assert capsys.readouterr().out == "called\n" * STEPS
+
+
+def test_the_users_graph_is_freed_as_early_as_without_a_tape() -> None:
+    import weakref
+
+    model = nn.Sequential(nn.Linear(4, 4), nn.Tanh())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    adapter = PyTorchAdapter()
+    adapter.attach(Replaying())
+    adapter.set_level("guard")
+    adapter.arm_replay(True)
+    try:
+        out = model(torch.randn(8, 4))
+        alive = weakref.ref(out)
+        loss = out.square().mean()
+        del out
+        loss.backward()
+        assert alive() is None
+        optimizer.step()
+    finally:
+        adapter.detach()
+
+
+def test_an_evaluation_that_forgot_no_grad_does_not_grow_the_tape() -> None:
+    model = nn.Linear(4, 1)
+    adapter = PyTorchAdapter()
+    adapter.attach(Replaying())
+    adapter.set_level("guard")
+    adapter.arm_replay(True)
+    try:
+        for _ in range(2000):
+            model(torch.randn(8, 4)).square().mean().item()
+        assert len(adapter.tape.entries) < 1100
+    finally:
+        adapter.detach()

@@ -376,7 +376,9 @@ class Tape(TorchFunctionMode):
         for place, tensor in enumerate(leaves(output)):
             ref = weakref.ref(tensor)
             entry.outputs.append(ref)
-            self._by_id[id(tensor)] = (ref, entry.serial, place)
+            held = self._held.get(id(tensor))
+            if held is None or held.tensor is not tensor:  # written in place, it still comes from outside
+                self._by_id[id(tensor)] = (ref, entry.serial, place)
         self.entries.append(entry)
 
     def _ref(self, value: Any, depth: int = 0) -> Any:
