@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from misstep.capture.process import attach
     from misstep.capture.session import Session
+    from misstep.compare.layers import diff
+    from misstep.compare.offline import offline
     from misstep.core.address import Address
     from misstep.errors import MisstepError
     from misstep.store.reader import Run, open_run
@@ -28,6 +30,8 @@ __all__ = [
     "Session",
     "__version__",
     "attach",
+    "diff",
+    "offline",
     "open_run",
 ]
 
@@ -37,6 +41,8 @@ _HOMES = {
     "Run": "misstep.store.reader",
     "Session": "misstep.capture.session",
     "attach": "misstep.capture.process",
+    "diff": "misstep.compare.layers",
+    "offline": "misstep.compare.offline",
     "open_run": "misstep.store.reader",
 }
 

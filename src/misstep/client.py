@@ -202,6 +202,10 @@ class Debugger:
         """Let every node below a scope join or leave a watchpoint."""
         return self._edit("watch_scope" if watched else "unwatch_scope", watchpoint=watchpoint, scope=scope)
 
+    def dump(self, *patterns: str, steps: str = "", rank: int | None = None) -> Any:
+        """Keep whole tensors that fit, at these steps, or of the next step."""
+        return self._edit("dump", spec=m.WatchSpec(on=patterns), scope=steps, rank=rank)
+
     def watchpoints(self) -> list[WatchpointView]:
         return msgspec.convert(self._get("watchpoints")["watchpoints"], list[WatchpointView])
 

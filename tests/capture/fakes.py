@@ -36,7 +36,7 @@ class Net(FakeModel):
             Linear(width, 2),
         )
 
-    def forward(self, x: FakeTensor) -> FakeTensor:
+    def forward(self, x: FakeTensor) -> Any:
         return self.fc2(self.body(self.block(self.fc1(x))))
 
 
@@ -46,6 +46,7 @@ def trained(
     steps: int = 3,
     width: int = 5,
     fails_at: int = 0,
+    learning_rate: float = 0.01,
     before: Callable[[Session], Any] = lambda session: None,
     each_step: Callable[[Session, int, Net], Any] = lambda session, step, net: None,
     **settings: Any,
@@ -59,7 +60,7 @@ def trained(
         random = np.random.default_rng(1)
         net = Net(width)
         net.body.fails_at = fails_at
-        optimizer = Descent(net.named_parameters(), 0.01)
+        optimizer = Descent(net.named_parameters(), learning_rate)
         for step in range(1, steps + 1):
             x = FakeTensor(random.standard_normal((4, 3)).astype(np.float32))
             loss = fake.mean_square(net(x), FakeTensor(np.zeros((4, 2), np.float32)))

@@ -622,7 +622,7 @@ export interface Unsubscribe {
 export interface WatchEdit {
   t: "watch";
   id: string;
-  op: "add" | "disable" | "dry_run" | "enable" | "recommend" | "remove" | "unwatch_scope" | "update" | "watch_scope";
+  op: "add" | "disable" | "dry_run" | "dump" | "enable" | "recommend" | "remove" | "unwatch_scope" | "update" | "watch_scope";
   run: string;
   watchpoint?: number | null;
   spec?: WatchSpec | null;

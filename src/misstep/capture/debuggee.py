@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from misstep.adapters.frame import Catalog, Frame
+from misstep.capture.dumpspec import DumpSpec
 from misstep.core.address import Address
 from misstep.core.evaluate import DryRun
 from misstep.core.slices import Array
@@ -19,6 +20,10 @@ class Debuggee(Protocol):
     catalog: Catalog
     frame: Frame
     rank: int
+    step: int
+    """The step under way, or at a boundary the one about to begin."""
+    dumper: Any
+    """Keeps whole tensors: see capture/dump.py."""
     evaluator: Any
     """Knows hit_counts(), watched(id) and refused: see core/evaluate.py."""
     evidence: Any
@@ -33,6 +38,7 @@ class Debuggee(Protocol):
     def add_watchpoint(self, watch: Watchpoint) -> Watchpoint:
         """Add, or replace by id; id 0 gets the next free one."""
 
+    def add_dump(self, spec: DumpSpec) -> DumpSpec: ...
     def delete_watchpoint(self, id: int) -> None: ...
     def evaluate_now(self) -> list[Hit]:
         """Every watchpoint against the tensors that are there now."""

@@ -138,6 +138,10 @@ class Dumper:
         self._fits.pop(id, None)
         self._active = None
 
+    def fitting(self, id: int) -> list[Address]:
+        """The tensors known so far that a dump keeps."""
+        return [self._addresses[number][0] for number in sorted(self._fits.get(id, ()))]
+
     def level_for(self, step: int) -> Level | None:
         """How closely a step must be looked at for what is asked of it; None when nothing is."""
         # Initial weights are told when the first step is looked at.
@@ -182,7 +186,7 @@ class Dumper:
 
     def initial(self, frame: Frame) -> None:
         """The weights before training: step 0."""
-        chosen = [spec for spec in self._here() if spec.includes(0) and spec.saved != "statistic"]
+        chosen = [spec for spec in self._here() if spec.includes(0) and spec.saved != "statistic" and not spec.overflow]
         for row, number in enumerate(frame.tensors) if chosen else ():
             ref = frame.refs[row]
             tensor = ref() if ref is not None else None

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from misstep.capture.debuggee import Debuggee
+from misstep.capture.dumpspec import parse_dump
 from misstep.core.conditions import CONDITIONS
 from misstep.core.expressions import parse_expression
 from misstep.core.messages import WatchEdit, WatchSpec
@@ -42,6 +43,8 @@ class Edits:
             return msgspec.to_builtins(self._dry_run(self._specified(edit))), []
         if edit.op == "recommend":
             return self._recommended()
+        if edit.op == "dump":
+            return self._dump(edit), []
         if edit.op == "add":
             return self._added(self._specified(edit), "add")
         known = self._known(edit.watchpoint)
@@ -113,6 +116,19 @@ class Edits:
             if (watch.condition, watch.on) not in there:
                 changed += self._added(replace(watch, id=0), "add")[1]
         return {"added": [view.id for _, view in changed]}, changed
+
+    def _dump(self, edit: WatchEdit) -> dict[str, Any]:
+        """Whole tensors of the steps named, or of the next one."""
+        patterns = edit.spec.on if edit.spec is not None else ()
+        if not patterns:
+            raise ControlError("a dump needs a pattern, like encoder.*:output", code="bad_request")
+        steps = edit.scope
+        if not steps and not any("@" in pattern for pattern in patterns):
+            frame, step = self._session.frame, self._session.step
+            steps = str(step + 1 if frame.step == step and len(frame) else step)
+        added = [self._session.add_dump(parse_dump(pattern, steps=steps)) for pattern in patterns]
+        known = sum(len(self._session.dumper.fitting(one.id)) for one in added)
+        return {"ids": [one.id for one in added], "dumps": [str(one) for one in added], "tensors": known}
 
     def _scoped(self, known: Watchpoint, edit: WatchEdit) -> tuple[Any, Changed]:
         """Every node below a scope joins or leaves; the watchpoint then has an explicit list of nodes."""

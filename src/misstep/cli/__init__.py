@@ -28,6 +28,8 @@ COMMANDS: dict[str, tuple[str, Text]] = {
     "show": ("misstep.cli.show", words.ABOUT_SHOW),
     "env": ("misstep.cli.env", words.ABOUT_ENV),
     "diff": ("misstep.cli.diff", filewords.ABOUT_DIFF),
+    "check": ("misstep.cli.check", filewords.ABOUT_CHECK),
+    "dump": ("misstep.cli.dump", filewords.ABOUT_DUMP),
     "export": ("misstep.cli.export", filewords.ABOUT_EXPORT),
     "ui": ("misstep.cli.ui", livewords.ABOUT_UI),
     "debug": ("misstep.cli.debug", livewords.ABOUT_DEBUG),

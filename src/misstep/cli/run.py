@@ -18,7 +18,9 @@ from typing import Any
 import click
 
 from misstep.capture.attach import environment_for_child
-from misstep.cli import livewords, words
+from misstep.capture.dumpconfig import read_dump_config
+from misstep.capture.dumpspec import parse_dump
+from misstep.cli import filewords, livewords, words
 from misstep.cli.command import command as define
 from misstep.cli.command import dir_option, option
 from misstep.cli.launch import NOT_FOUND, CannotStart, run_command
@@ -42,6 +44,7 @@ _PYTHON = re.compile(r"python[\d.]*(\.exe)?")
     examples=(
         "misstep run python train.py",
         "misstep run --level op --steps 400:420 python train.py",
+        "misstep run --dump 'encoder.*:output@100:110' python train.py",
         "misstep run --watch overflow --then stop torchrun --nproc-per-node 2 train.py",
     ),
     # Options end at the command, so that everything behind it is the command's own.
@@ -52,6 +55,8 @@ _PYTHON = re.compile(r"python[\d.]*(\.exe)?")
 @option("--watch", multiple=True, metavar="CONDITION", text=words.HELP_WATCH)
 @option("--then", type=_ACTIONS, text=words.HELP_THEN)
 @option("--on-nan", type=_ACTIONS, text=words.HELP_ON_NAN)
+@option("--dump", multiple=True, metavar="PATTERN[@STEPS]", text=filewords.HELP_DUMP)
+@option("--dump-config", metavar="FILE", text=filewords.HELP_DUMP_CONFIG)
 @option("--budget", metavar="SHARE", text=words.HELP_BUDGET)
 @option("--name", text=words.HELP_NAME)
 @dir_option
@@ -66,6 +71,7 @@ def command(
     no_ui: bool,
     directory: str | None,
     watch: tuple[str, ...],
+    dump: tuple[str, ...],
     **given: Any,
 ) -> int:
     if not command:
@@ -74,7 +80,12 @@ def command(
         raise click.UsageError(words.BAD_STEPS(steps=given["steps"]), click.get_current_context())
     for text in watch:
         parse_watch(text)  # a misspelt condition is told now, not by a training process in an hour
-    chosen = {**given, "dir": directory, "watch": ";".join(watch) or None}
+    for text in dump:
+        parse_dump(text)
+    if given["dump_config"]:
+        read_dump_config(given["dump_config"])
+        given["dump_config"] = str(Path(given["dump_config"]).absolute())
+    chosen = {**given, "dir": directory, "watch": ";".join(watch) or None, "dump": ";".join(dump) or None}
     settings = Settings.load(**chosen)
     return launch(command, settings, {k for k, v in chosen.items() if v is not None}, quiet=quiet, ui=not no_ui)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
 from misstep.cli import DIFFERS, FINE, words
+from misstep.cli.checkpoint import show_checkpoint
 from misstep.cli.command import command as define
 from misstep.cli.command import dir_option, json_option, option
 from misstep.cli.json import print_json
@@ -21,7 +23,12 @@ from misstep.store.reader import Run, open_run
 @define(
     "show",
     about=words.ABOUT_SHOW,
-    examples=("misstep show last", "misstep show last 'encoder.*:grad@100:200'", "misstep show last --json --check"),
+    examples=(
+        "misstep show last",
+        "misstep show model.ckpt",
+        "misstep show last 'encoder.*:grad@100:200'",
+        "misstep show last --json --check",
+    ),
 )
 @click.argument("run", default="last")
 @click.argument("address", required=False)
@@ -30,6 +37,8 @@ from misstep.store.reader import Run, open_run
 @option("--most", type=click.IntRange(min=1), default=20, metavar="N", text=words.HELP_MOST)
 @dir_option
 def command(run: str, address: str | None, *, as_json: bool, check: bool, most: int, directory: str | None) -> int:
+    if Path(run).is_file():
+        return show_checkpoint(run, as_json=as_json, check=check, most=most, pattern=address)
     opened, address = _open(run, address, directory)
     if address is not None:
         rows = opened.stats(Pattern.parse(address))

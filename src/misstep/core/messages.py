@@ -39,7 +39,7 @@ Operation = Literal[
     "continue", "pause", "step", "until", "next", "run_to", "terminate", "detach", "recheck", "reset", "granularity"
 ]
 WatchOperation = Literal[
-    "add", "update", "remove", "enable", "disable", "dry_run", "recommend", "watch_scope", "unwatch_scope"
+    "add", "update", "remove", "enable", "disable", "dry_run", "recommend", "watch_scope", "unwatch_scope", "dump"
 ]
 CHANNELS = ("runs", "state", "steps", "scalars", "hits", "watchpoints", "graph", "log")
 
@@ -273,7 +273,10 @@ class WatchSpec(Part):
 
 
 class WatchEdit(Message, tag="watch"):
-    """Change the watchpoints of a run; `watch_scope`/`unwatch_scope` add or take every node below `scope`."""
+    """Change the watchpoints of a run; `watch_scope`/`unwatch_scope` add or take every node below `scope`.
+
+    dump: keep the whole tensors that fit `spec.on`, at the steps written in `scope` ('100:110'; empty for the next).
+    """
 
     id: str
     op: WatchOperation

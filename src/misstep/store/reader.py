@@ -23,7 +23,7 @@ from misstep.core.address import Address, Pattern
 from misstep.core.finding import Finding, Verdict
 from misstep.core.graph import Graph
 from misstep.core.run import RunInfo, RunState, Step
-from misstep.core.stats import TensorStats
+from misstep.core.stats import ROW, TensorStats
 from misstep.core.watch import Hit, Watchpoint
 from misstep.errors import AddressError, RunError, TensorUnavailable, nearest
 from misstep.store.journal import Event
@@ -217,6 +217,19 @@ class Run:
             return []
         rows = found.stats.of_step(number)
         return found.named_rows(rows[np.argsort(rows["order"], kind="stable")])
+
+    def steps_with_rows(self, rank: int | None = None) -> list[int]:
+        """The steps whose statistics were kept: all of them, or a part when the file grew large."""
+        found = self._rank(rank)
+        return [] if found is None else [int(step) for step in found.stats.kept_steps()]
+
+    def rows(self, number: int, rank: int | None = None) -> Rows:
+        """The rows of one step as they lie in the file, in execution order; `tensor` is a place in graph().tensors."""
+        found = self._rank(rank)
+        if found is None:
+            return np.zeros(0, ROW)
+        rows = found.stats.of_step(number)
+        return rows[np.argsort(rows["order"], kind="stable")]
 
     def tensors(self, which: Pattern | Address | str = "*", *, rank: int | None = None) -> list[StoredTensor]:
         """The whole tensors that were kept, in the order they came; addresses with rank."""
