@@ -46,7 +46,6 @@ from misstep.core.wire import (
     Hits,
     Introduce,
     Meet,
-    Note,
     Order,
     Record,
     Stand,
@@ -198,7 +197,7 @@ class Controller:
         while True:
             if self.control.phase == "paused" and not announced:
                 announced = True
-                self.look.standing_still(self.present)
+                self.look.standing_still(self.control.step_of)
                 self._journal("paused")
             self._push()
             self._serve()
@@ -254,11 +253,6 @@ class Controller:
             except Exception as error:
                 self._answer(id, "failed", f"{type(error).__name__}: {error}")
 
-    @property
-    def present(self) -> int:
-        """The step training stands in: the one that just ended, or the one under way."""
-        return self.control.step if self.control.spot is None else self.control.step + 1
-
     def _tell(self, link: Link, facts: StepFacts, hits: Sequence[Hit]) -> None:
         digest = self._digests.of_step() if self.world_size > 1 and link.connected else None
         link.tell_step(
@@ -294,7 +288,7 @@ class Controller:
         writer = self.session.writer
         if writer is not None:
             reason = self.control.reason.text if state == "paused" and self.control.reason else ""
-            writer.event("state", state=state, step=self.present, text=reason)
+            writer.event("state", state=state, step=self.control.present, text=reason)
 
     # ── the link thread ──
 
@@ -372,7 +366,7 @@ class Controller:
 
     def _show(self, ask: AskTensor) -> None:
         header, data = self.look.answer(
-            ask.address, slice=ask.slice, want=ask.want, previous=ask.previous, present=self.present, id=ask.id
+            ask.address, slice=ask.slice, want=ask.want, previous=ask.previous, step_of=self.control.step_of, id=ask.id
         )
         if self.link is not None and not self.link.send(Answer(ask.id, result=header), data):
             self._answer(ask.id, "busy", "too much is on its way to the hub already; ask for a smaller part")
@@ -382,7 +376,7 @@ class Controller:
         if hits and self.link is not None:
             views = tuple(hit_view(hit) for hit in hits)
             self.link.tell_hits(lambda serial: Hits(serial, views))
-        self._answer(id, result={"hits": len(hits), "step": self.present, "rev": self.control.rev})
+        self._answer(id, result={"hits": len(hits), "step": self.control.present, "rev": self.control.rev})
 
     def _record(self, view: HitView) -> None:
         writer = self.session.writer
@@ -450,10 +444,6 @@ class Controller:
         self._queued.pop(id, None)
         if id:
             self._send(Answer(id, code, text, result))
-
-    def note(self, text: str, *, level: Any = "info") -> None:
-        """A line for whoever is watching."""
-        self._send(Note(level, text))
 
 
 def _facts(step: Step | int) -> StepFacts:

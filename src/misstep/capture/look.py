@@ -7,11 +7,12 @@ step before" has an answer. Nothing is copied of a training nobody looks at.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from misstep.capture.debuggee import Debuggee
-from misstep.core.address import Address
+from misstep.core.address import Address, Role
 from misstep.core.payloads import TensorHeader
 from misstep.core.slices import Array
 from misstep.core.stats import DTYPE_NAMES, TensorStats
@@ -74,10 +75,18 @@ class Look:
         self._held_bytes = self._held_rows = 0
 
     def answer(
-        self, address: str, *, slice: str, want: tuple[str, ...], previous: bool, present: int, id: str = ""
+        self,
+        address: str,
+        *,
+        slice: str,
+        want: tuple[str, ...],
+        previous: bool,
+        step_of: Callable[[Role], int],
+        id: str = "",
     ) -> tuple[TensorHeader, memoryview]:
-        """What a client wants to know of a tensor; `present` is the step training stands in."""
+        """What a client wants to know of a tensor; `step_of` tells the step the values of a role are of now."""
         wanted = Address.parse(address)
+        present = step_of(wanted.role)
         bare = replace(wanted, step=None, rank=None)
         step = wanted.step if wanted.step is not None else present
         if previous or step < present:
@@ -100,9 +109,10 @@ class Look:
             known=known,
         )
 
-    def standing_still(self, present: int) -> None:
+    def standing_still(self, step_of: Callable[[Role], int]) -> None:
         """Training stopped again: what is followed gets its values of now, and those of before become the previous."""
         for address, one in list(self._followed.items()):
+            present = step_of(address.role)
             if one.step == present:
                 continue
             try:

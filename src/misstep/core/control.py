@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from misstep.core.address import Role
 from misstep.core.goals import AtStep, Goal, NextNode, Soon, Spot, StepFacts, ToNode, Until, to_node
 from misstep.core.messages import Command
 from misstep.core.views import ControlPhase, Granularity, QueuedView, Reason
@@ -108,6 +109,16 @@ class Control:
             # The last step before a pause is seen node by node, so that its tensors can be held for looking at.
             return self.step + 1 >= self.goal.step
         return isinstance(self.goal, Soon | NextNode | ToNode) or self.phase == "terminating"
+
+    @property
+    def present(self) -> int:
+        """The step training stands in: the one that just ended, or the one under way."""
+        return self.step if self.spot is None else self.step + 1
+
+    def step_of(self, role: Role) -> int:
+        """The step whose values a tensor of this role has now: until the optimizer ran, weights are the old ones."""
+        updated = self.spot is None or (self.spot.phase == "optimizer" and self.spot.when == "after")
+        return self.present if updated or role not in ("param", "buffer") else self.step
 
     # ── what a client, through the hub, asks ──
 
