@@ -1,6 +1,7 @@
 // The shell: rail, top bar, banners, the page the address names, and what floats above it.
 import { signal, useSignalEffect } from "@preact/signals";
 import { lang, said, t } from "./i18n";
+import { seconds, shown } from "./format/number";
 import { clock } from "./format/time";
 import { DebugPage } from "./pages/debug";
 import { RanksPage } from "./pages/ranks";
@@ -11,7 +12,7 @@ import { StatsPage } from "./pages/stats";
 import { alerts, connection, runs, runsKnown, socket } from "./state/live";
 import { nextTheme, otherLang, theme } from "./state/prefs";
 import { go, link, place } from "./state/route";
-import { detail, problem, rank, runName, state } from "./state/run";
+import { detail, isLive, lastStep, problem, rank, runName, state } from "./state/run";
 import { dismiss, toast, toasts } from "./state/toasts";
 import { Dialogs, dialog } from "./ui/dialogs";
 import { Icon, type IconName } from "./ui/icons";
@@ -92,6 +93,7 @@ function Top({ sub }: { sub: string }) {
         </label>
       )}
       {brief && <StateMark brief={{ ...brief, phase: state.value?.phase ?? brief.phase }} />}
+      {run && isLive.value && lastStep.value && <span class="dim mono nowrap">{t("control.loss")} {shown(lastStep.value.loss)} · {seconds(lastStep.value.seconds)}</span>}
       <div class="right-side">
         <button onClick={() => (paletteOpen.value = true)} title={`${t("palette.title")} (Ctrl+K)`}><Icon name="search" /><span class="dim">{t("palette.short")}</span> <kbd>Ctrl+K</kbd></button>
         <LinkMark />

@@ -1,10 +1,10 @@
 // The control bar: where training stands and why, and everything that moves it. Continue and Pause share one place.
 import { useSignal } from "@preact/signals";
-import { count, seconds, shown } from "../format/number";
+import { count } from "../format/number";
 import { said, t } from "../i18n";
 import { chosenItem, chosenNode } from "../state/debug";
 import { change, query } from "../state/route";
-import { command, detail, graph, isLive, lastStep, noControl, rank, runName, shownStep, state } from "../state/run";
+import { command, detail, graph, isLive, noControl, rank, runName, shownStep, state } from "../state/run";
 import { runs } from "../state/live";
 import type { State } from "../types.gen";
 import { Icon } from "../ui/icons";
@@ -23,7 +23,6 @@ export function ControlBar() {
       <StepWalker />
       <RankPicker />
       <span class="grow" />
-      {isLive.value && lastStep.value && <span class="dim mono nowrap">{t("control.loss")} {shown(lastStep.value.loss)} · {seconds(lastStep.value.seconds)}</span>}
       {isLive.value && <Ends />}
     </div>
   );
@@ -73,7 +72,7 @@ function Ends() {
   const off = noControl.value;
   return (
     <>
-      <button disabled={off !== ""} title={t("control.detachHelp")} onClick={() => void command("detach")}><Icon name="detach" />{t("control.detach")}</button>
+      <button disabled={off !== ""} title={t("control.detachHelp")} onClick={() => void command("detach")}><Icon name="detach" /><span class="hidden-visually">{t("control.detach")}</span></button>
       <button class="danger" disabled={off !== ""} onClick={() => confirmTerminate()} data-test="terminate"><Icon name="stop" />{t("control.terminate")}</button>
     </>
   );

@@ -1,7 +1,7 @@
 // One tensor over the steps: any statistic as a curve, and the last values in a table.
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { Chart } from "../charts/chart";
-import { num, shown } from "../format/number";
+import { honest, shown } from "../format/number";
 import { t } from "../i18n";
 import { ask, HubError } from "../net/api";
 import { tensorAddress } from "../state/debug";
@@ -32,7 +32,7 @@ export function HistoryTab() {
   if (!data) return <div class="empty"><p>{t("loading")}</p></div>;
   if (!data.step.length) return <div class="empty"><h2>{t("history.none")}</h2><p>{t("history.noneHelp")}</p></div>;
   const statistic = query.value.stat ?? "abs_mean";
-  const column = (data.columns[statistic] ?? []).map((one) => num(one));
+  const column = honest(data.columns, statistic);
   return (
     <div class="column gap pad grow">
       <div class="row wrap"><b class="mono cut tail">{data.address}</b>

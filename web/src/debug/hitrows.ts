@@ -27,10 +27,13 @@ export function hitRows(hits: readonly HitView[], filter: Filter, step: number, 
     if (group) group.push(hit);
     else groups.set(key, [hit]);
   }
+  const born = hits.find((hit) => hit.birth === "origin");
   for (const [key, group] of groups) {
     const merged = byTensor(group);
-    rows.push(...merged.filter((row) => row.hit.birth === "origin" || (filter !== "origins" && row.hit.birth === "unknown")));
-    const after = merged.filter((row) => row.hit.birth === "propagated");
+    // Once a NaN is in the weights, every later step is full of it: nothing there is news.
+    const follows = (hit: HitView): boolean => hit.birth === "propagated" || (hit.birth === "unknown" && hit.severity === "error" && born !== undefined && hit.step > born.step);
+    rows.push(...merged.filter((row) => !follows(row.hit) && (filter !== "origins" || row.hit.birth === "origin")));
+    const after = merged.filter((row) => follows(row.hit));
     if (filter === "origins" || !after.length) continue;
     rows.push({ kind: "propagated", step: group[0].step, rank: group[0].rank, count: after.length, open: open.has(key) });
     if (open.has(key)) rows.push(...after);

@@ -67,7 +67,7 @@ function HitLine({ row }: { row: Row }) {
       <SeverityMark hit={hit} />
       <span class="mono cut grow tail"><bdi>{hit.node}<span class="dim">:{slotText(hit)}</span></bdi></span>
       <span class="what mono cut"><What hit={hit} /></span>
-      <span class="dim mono nowrap wps">{row.watchpoints.map((id) => `#${id}`).join(" ")}</span>
+      <span class="dim mono nowrap wps">{row.watchpoints.slice(0, 2).map((id) => `#${id}`).join(" ")}{row.watchpoints.length > 2 ? "…" : ""}</span>
     </div>
   );
 }

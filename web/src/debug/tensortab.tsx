@@ -1,11 +1,12 @@
 // A tensor: statistics, the slice, and its values as a heat map, as numbers, as a histogram or as a line.
-import { useSignal, useSignalEffect } from "@preact/signals";
+import { computed, useSignal, useSignalEffect } from "@preact/signals";
 import { api } from "../base";
 import { bytes, count, value } from "../format/number";
 import { said, t } from "../i18n";
-import { slice, tensorAddress, VIEWS, view, type View } from "../state/debug";
+import { slice, tensor, tensorAddress, VIEWS, view, type View } from "../state/debug";
 import { digits, chooseDigits } from "../state/prefs";
 import { change } from "../state/route";
+import { runs } from "../state/live";
 import { command, isLive, runName, state } from "../state/run";
 import { Grid } from "../tensor/grid";
 import { Heat } from "../tensor/heat";
@@ -14,7 +15,7 @@ import { Legend } from "../tensor/legend";
 import { Line } from "../tensor/line";
 import type { Scale } from "../tensor/scale";
 import { moved } from "../tensor/slice";
-import type { TensorHeader } from "../types.gen";
+import type { StatsView, TensorBrief, TensorHeader } from "../types.gen";
 import { Icon } from "../ui/icons";
 import { Classes, Dtype, Measure } from "../ui/marks";
 import { copy } from "./nodemenu";
@@ -28,9 +29,10 @@ export function TensorTab() {
   useSignalEffect(() => {
     const address = tensorAddress.value;
     void state.value?.rev; // a live tensor changes when training moved
-    if (address) void tensorWindow.look(runName.peek(), address, slice.value);
+    if (address && !knownMissing.value) void tensorWindow.look(runName.peek(), address, slice.value);
   });
   if (!tensorAddress.value) return <div class="empty"><p>{t("tensor.none")}</p></div>;
+  if (knownMissing.value) return <NotHere address={tensorAddress.value} reason={knownMissing.value.reason} text="" stats={knownMissing.value.stats} />;
   const loaded = tensorWindow.loaded.value;
   if (loaded.state === "ready") return <TensorPane pane={loaded.pane} />;
   if (loaded.state === "wrong") {
@@ -44,16 +46,24 @@ export function TensorTab() {
   return <div class="empty"><p>{t("loading")}</p></div>;
 }
 
-export function NotHere({ address, reason, text }: { address: string; reason: string; text: string }) {
+/** What a finished run says of itself was not kept: asking again would not bring it back. */
+const knownMissing = computed<TensorBrief | null>(() => {
+  const one = tensor.value;
+  return one && !isLive.value && state.value !== null && !one.available && one.address === tensorAddress.value ? one : null;
+});
+
+/** The values are not here: why, what is known all the same, and how to get them. */
+export function NotHere({ address, reason, text, stats }: { address: string; reason: string; text: string; stats?: StatsView | null }) {
   const watch = (): void => change({ step: null }, true);
   return (
     <div class="pad"><div class="hatch empty" data-test="not-here">
       <h2>{said("unavailable", reason)}</h2>
       <p class="mono">{address}</p>
-      <p>{text}</p>
+      {stats && <p class="row wrap"><Dtype name={stats.dtype} dims={stats.shape} /><Measure name="min" of={stats.min} /><Measure name="max" of={stats.max} /><Measure name="mean" of={stats.mean} /><Classes stats={stats} /></p>}
+      {text && <p>{text}</p>}
       {isLive.value && reason === "running" && <button class="main" onClick={() => void command("pause")}><Icon name="pause" />{t("tensor.pauseToSee")}</button>}
       {isLive.value && reason !== "running" && <button onClick={watch}>{t("tensor.showNow")}</button>}
-      {!isLive.value && <p>{t("tensor.captureNext")}<br /><code>misstep run --watch &apos;overflow then dump&apos; …</code></p>}
+      {!isLive.value && <><p>{t("tensor.captureNext")}</p><pre>{`misstep run --watch overflow --then dump ${runs.value.get(runName.value)?.command.join(" ") || "python train.py"}`}</pre></>}
     </div></div>
   );
 }

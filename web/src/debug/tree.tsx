@@ -7,7 +7,7 @@ import { t } from "../i18n";
 import { ask, HubError } from "../net/api";
 import { activeWatch, chooseNode, chosenItem, editing, editorStart } from "../state/debug";
 import { change, query } from "../state/route";
-import { edit, graph, hits, noControl, rank, runName, watchpoints } from "../state/run";
+import { edit, graph, hits, noControl, rank, runName, shownStep, watchpoints } from "../state/run";
 import { toast } from "../state/toasts";
 import type { SearchResult } from "../types.gen";
 import { Icon } from "../ui/icons";
@@ -105,7 +105,7 @@ function Found({ result }: { result: SearchResult }) {
 function Tree({ holder }: { holder: { current: HTMLDivElement | null } }) {
   const model = graph.value;
   const rows = useComputed(() => (graph.value ? treeRows(graph.value, open.value) : []));
-  const sums = useComputed(() => (graph.value ? hitSums(graph.value, hits.value) : null));
+  const sums = useComputed(() => (graph.value ? hitSums(graph.value, hits.value.filter((hit) => hit.step === shownStep.value)) : null));
   const members = useComputed(() => {
     const watch = watchpoints.value.find((one) => one.id === activeWatch.value);
     return graph.value && watch ? new Members(graph.value, watch) : null;

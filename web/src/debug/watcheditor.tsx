@@ -74,7 +74,7 @@ export function WatchEditor({ watch }: { watch: WatchpointView | null }) {
       ))}
       <label class="stacked"><span>{t("watch.on")}</span><input class="mono" value={on.value} placeholder={t("watch.onAll")} title={t("watch.onHelp")} onInput={(event) => (on.value = event.currentTarget.value)} /></label>
       {chosenNode.value && !on.value && <button type="button" class="plain" onClick={() => (on.value = `${chosenNode.peek()}*`)}><Icon name="target" /><span class="cut">{t("watch.onChosen", { node: chosenNode.value })}</span></button>}
-      <div class="row">
+      <div class="row wrap">
         <label class="field">{t("watch.then")}
           <select value={then.value} onChange={(event) => (then.value = event.currentTarget.value as typeof then.value)}>
             {(["pause", "note", "dump", "stop"] as const).map((one) => <option key={one} value={one}>{said("action", one)}</option>)}

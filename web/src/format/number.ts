@@ -32,6 +32,14 @@ export function shown(x: Num | null | undefined, digits = 4): string {
   return x === null || x === undefined ? "–" : value(num(x), digits);
 }
 
+/** A statistic over steps as it must be drawn: of a tensor with NaN or Inf the rest says nothing, so it is NaN or Inf. */
+export function honest(columns: Record<string, readonly Num[]>, statistic: string): number[] {
+  const plain = (columns[statistic] ?? []).map((one) => num(one));
+  if (["nan", "pos_inf", "neg_inf", "zeros", "negatives", "positives", "count"].includes(statistic)) return plain;
+  const { nan, pos_inf: up, neg_inf: down } = columns;
+  return plain.map((one, at) => (num(nan?.[at]) > 0 ? Number.NaN : num(up?.[at]) > 0 ? Infinity : num(down?.[at]) > 0 ? -Infinity : one));
+}
+
 /** One cell of a tensor: integers are never rounded, booleans are T and F. */
 export function cell(x: number | bigint, dtype: string, digits = 4): string {
   if (typeof x === "bigint") return x.toString();
@@ -67,6 +75,7 @@ export function bytes(n: number): string {
 /** A duration: 3 digits with its unit, hours and minutes above an hour. */
 export function seconds(s: number): string {
   if (!Number.isFinite(s)) return "–";
+  if (s === 0) return "0 s";
   if (s < 1e-3) return `${(s * 1e6).toPrecision(3)} µs`;
   if (s < 1) return `${(s * 1e3).toPrecision(3)} ms`;
   if (s < 60) return `${s.toPrecision(3)} s`;

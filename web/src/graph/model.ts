@@ -92,6 +92,11 @@ export class Model {
     return 0;
   }
 
+  /** The item of exactly this key or name; undefined when the graph does not know it. */
+  exact(name: string): number | undefined {
+    return this.byKey.get(name) ?? this.byKey.get(BACKWARD + name) ?? this.byKey.get(LOSS + name);
+  }
+
   /** From below the root down to the item itself. */
   path(item: number): number[] {
     const up: number[] = [];

@@ -91,6 +91,7 @@ function scopeBox(ctx: CanvasRenderingContext2D, one: Box, k: number, marks: Mar
   ctx.fillStyle = one.depth % 2 ? c.bg1 : c.bg2;
   ctx.fill();
   border(ctx, index, marks, k, c);
+  if (index === marks.current) here(ctx, one.x, one.y + 15, Math.max(1, 0.7 / k), c);
   if (13 * k < 5.5) return;
   ctx.fillStyle = c.fg1;
   ctx.font = `600 12px ${UI}`;
@@ -154,15 +155,18 @@ function signs(ctx: CanvasRenderingContext2D, one: Box, index: number, marks: Ma
   if (marks.watched.has(index)) dot(ctx, one.x, one.y + one.h / 2, 3.5 * size, c.accent);
   if (marks.origins.has(index)) star(ctx, one.x + one.w, one.y, 8 * size, c.warning);
   else if (marks.hits.has(index)) dot(ctx, one.x + one.w - 2, one.y + 2, 4 * size, c.error);
-  if (index === marks.current) {
-    ctx.beginPath();
-    ctx.moveTo(one.x - 14 * size, one.y + one.h / 2 - 6 * size);
-    ctx.lineTo(one.x - 4 * size, one.y + one.h / 2);
-    ctx.lineTo(one.x - 14 * size, one.y + one.h / 2 + 6 * size);
-    ctx.closePath();
-    ctx.fillStyle = c.accent;
-    ctx.fill();
-  }
+  if (index === marks.current) here(ctx, one.x, one.y + one.h / 2, size, c);
+}
+
+/** Training stands here. */
+function here(ctx: CanvasRenderingContext2D, x: number, y: number, size: number, c: Colours): void {
+  ctx.beginPath();
+  ctx.moveTo(x - 15 * size, y - 6 * size);
+  ctx.lineTo(x - 4 * size, y);
+  ctx.lineTo(x - 15 * size, y + 6 * size);
+  ctx.closePath();
+  ctx.fillStyle = c.accent;
+  ctx.fill();
 }
 
 function label(ctx: CanvasRenderingContext2D, one: Box, body: { x: number; y: number; w: number; h: number }, c: Colours): void {
@@ -176,7 +180,7 @@ function label(ctx: CanvasRenderingContext2D, one: Box, body: { x: number; y: nu
   }
   if (one.kind === "operator") {
     ctx.font = `12px ${UI}`;
-    const text = cut(ctx, one.label, body.w - 20);
+    const text = cut(ctx, one.label, body.w - 14);
     ctx.fillText(text, body.x + (body.w - ctx.measureText(text).width) / 2, middle);
   } else {
     const beside = one.kind === "stack" ? `×${one.count}` : String(one.count);

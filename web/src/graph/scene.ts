@@ -259,7 +259,7 @@ function box(model: Model, item: number, parent: number, depth: number, open: bo
     one.w = Math.min(150, textWidth(label, 6.1) + 16);
     one.h = 18;
   } else if (kind === "operator") {
-    one.w = Math.min(220, Math.max(64, textWidth(label, 7) + 30));
+    one.w = Math.min(220, Math.max(64, textWidth(label, 7.4) + 28));
     one.h = 28;
   } else {
     const beside = textWidth(String(one.count), 7) + 30;

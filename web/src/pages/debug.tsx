@@ -12,7 +12,7 @@ import { TreePanel } from "../debug/tree";
 import { WatchPanel } from "../debug/watch";
 import { said, t } from "../i18n";
 import { ask, HubError } from "../net/api";
-import { chooseHit, chosenItem, chosenNode, info, infoProblem, nodeName, TABS, tab, type Tab } from "../state/debug";
+import { chooseHit, chosenItem, chosenNode, editing, info, infoProblem, nodeKnown, nodeName, TABS, tab, type Tab } from "../state/debug";
 import { change, currentLink, query } from "../state/route";
 import { graph, hits, hitsKnown, isLive, rank, runName, shownStep, state } from "../state/run";
 import type { NodeInfo } from "../types.gen";
@@ -31,16 +31,16 @@ export function DebugPage() {
   useNodeInfo();
   useFirstHit();
   const Inner = SHOWN[tab.value];
-  const lost = nodeName.value && graph.value && (chosenItem.value === 0 || graph.value.key[chosenItem.value] !== nodeName.value && graph.value.name(chosenItem.value) !== nodeName.value);
+  const lost = nodeName.value && graph.value && !nodeKnown.value;
   return (
     <div class="debug column grow">
       <ControlBar />
-      {lost && <div class="banner info" role="status">{t("debug.noNode", { node: nodeName.value, near: chosenNode.value || "–" })}</div>}
+      {lost && <div class="banner info" role="status">{t("debug.noNode", { node: nodeName.value, near: graph.value?.key[chosenItem.value] || "–" })}</div>}
       <div class="row grow panes">
         <div class="column" style={{ width: `${left.value.value}px`, flex: "none" }}>
           <TreePanel />
           <Splitter of={watch} way="h" grows={-1} label={t("split.watch")} />
-          <div class="column" style={{ height: `${watch.value.value}px`, flex: "none" }}><WatchPanel /></div>
+          <div class="column" style={{ height: `${editing.value === null ? watch.value.value : Math.max(watch.value.value, 400)}px`, flex: "none" }}><WatchPanel /></div>
         </div>
         <Splitter of={left} way="v" label={t("split.left")} />
         <div class="column grow">
@@ -74,7 +74,7 @@ function useNodeInfo(): void {
     const model = graph.value;
     const item = chosenItem.value;
     void state.value?.rev;
-    if (!name || !model || item === 0 || model.node[item] < 0) {
+    if (!name || !model || !nodeKnown.value || model.node[item] < 0) {
       info.value = null;
       infoProblem.value = "";
       return;

@@ -2,7 +2,7 @@
 import { signal, useComputed, useSignalEffect } from "@preact/signals";
 import { Chart } from "../charts/chart";
 import { parseAddress, shortName } from "../format/address";
-import { count, num, value } from "../format/number";
+import { count, honest, value } from "../format/number";
 import { said, t } from "../i18n";
 import { ask } from "../net/api";
 import { colour, look } from "../state/prefs";
@@ -45,7 +45,7 @@ export function StatsPage() {
         <label class="field">{t("stats.role")}<select value={role} onChange={(event) => change({ role: event.currentTarget.value })}>{ROLES.map((one) => <option key={one} value={one}>{said("role", one)}</option>)}</select></label>
         <span class="dim">{t("stats.size", { rows: count(rows.value.length), steps: count(steps.value.length), total: count(detail.value?.stats_steps.length ?? 0) })}</span>
         <span class="grow" />
-        <span class="mono dim">{value(-scale.value.clip * Number(scale.value.signed), 3)}</span><span class="ramp" style={{ background: scale.value.signed ? "linear-gradient(90deg, var(--cold), var(--bg2), var(--hot))" : "linear-gradient(90deg, var(--bg2), var(--cold))" }} /><span class="mono dim">{value(scale.value.clip, 3)}</span>
+        <span class="mono dim">{value(scale.value.signed ? -scale.value.clip : 0, 3)}</span><span class="ramp" style={{ background: scale.value.signed ? "linear-gradient(90deg, var(--cold), var(--bg2), var(--hot))" : "linear-gradient(90deg, var(--bg2), var(--cold))" }} /><span class="mono dim">{value(scale.value.clip, 3)}</span>
         <span class="chip nan">NaN</span><span class="chip inf">Inf</span>
       </div>
       {rows.value.length ? (
@@ -109,6 +109,7 @@ function matrix(steps: number[], statistic: string, role: string): MatrixRow[] {
   const rows = new Map<number, MatrixRow>();
   steps.forEach((step, column) => {
     const table = tables.value.get(step);
+    const values = table ? honest(table.columns, statistic) : [];
     table?.tensor.forEach((tensor, at) => {
       if (roles[tensors.role[tensor]] !== role) return;
       let row = rows.get(tensor);
@@ -118,10 +119,7 @@ function matrix(steps: number[], statistic: string, role: string): MatrixRow[] {
         row = { tensor, address: `${nodes.name[tensors.node[tensor]]}${call}:${role}${slot}`, cells: Array<number | undefined>(steps.length).fill(undefined) };
         rows.set(tensor, row);
       }
-      // A statistic of the finite rest would hide what is wrong: a tensor with NaN is a NaN cell.
-      const { nan, pos_inf: up, neg_inf: down } = table.columns;
-      const bad = num(nan[at]) > 0 ? Number.NaN : num(up[at]) + num(down[at]) > 0 ? Infinity : null;
-      row.cells[column] = bad !== null && !["nan", "pos_inf", "neg_inf", "zeros"].includes(statistic) ? bad : num(table.columns[statistic]?.[at]);
+      row.cells[column] = values[at];
     });
   });
   return [...rows.values()].sort((a, b) => nodes.order[tensors.node[a.tensor]] - nodes.order[tensors.node[b.tensor]] || a.tensor - b.tensor);
@@ -141,7 +139,7 @@ function OneTensor({ address, statistic }: { address: string; statistic: string 
     <div class="column gap pad">
       <div class="row"><b class="mono cut">{address}</b><span class="grow" />
         {node && <a class="button" href={link(["runs", runName.value, "debug"], { node: node.node, slot: address.slice(address.indexOf(":") + 1), tab: "tensor", step: query.value.step, rank: rank.value || null })}>{t("stats.open")}</a>}</div>
-      {data && data.step.length > 0 && <Chart height={180} series={names.map((name, at) => ({ label: name, x: data.step, y: (data.columns[name] ?? []).map((one) => num(one)), colour: at }))} pick={(step) => change({ step })} />}
+      {data && data.step.length > 0 && <Chart height={180} series={names.map((name, at) => ({ label: name, x: data.step, y: honest(data.columns, name), colour: at }))} pick={(step) => change({ step })} />}
       <Ridges address={address} />
     </div>
   );

@@ -30,18 +30,20 @@ export const activeWatch = computed(() => (query.value.wp ? Number(query.value.w
 export const editing = signal<number | "new" | null>(null);
 export const editorStart = signal<{ on: string } | null>(null);
 
-/** The item of the graph for the chosen node. */
+/** Whether the graph has exactly the node of the address; it may not have it yet, or not any more. */
+export const nodeKnown = computed(() => graph.value?.exact(nodeName.value) !== undefined);
+
+/** The item of the graph for the chosen node, else for the nearest scope around it. */
 export const chosenItem = computed(() => {
   const model = graph.value;
   if (!model || !nodeName.value) return 0;
-  return model.byKey.get(nodeName.value) ?? model.find(nodeName.value);
+  return model.exact(nodeName.value) ?? model.find(nodeName.value.replace(/^[∇ℒ]/u, ""));
 });
 
 /** The name the hub knows, without the mark of the backward root. */
 export const chosenNode = computed(() => {
   const model = graph.value;
-  if (!nodeName.value) return "";
-  return model && chosenItem.value > 0 ? model.name(chosenItem.value) : nodeName.value;
+  return model && nodeKnown.value ? model.name(chosenItem.value) : nodeName.value.replace(/^[∇ℒ]/u, "");
 });
 
 export function chooseNode(key: string, more: Record<string, string | number | null> = {}): void {
@@ -62,8 +64,8 @@ export const chosenHit = computed(() => hits.value.find((hit) => hitKey(hit) ===
 /** A link carries a node's own name; the key of the graph has a mark for what ran backward. */
 function keyOf(name: string): string {
   const model = graph.peek();
-  const item = model?.find(name) ?? 0;
-  return item && model ? model.key[item] : name;
+  const item = model?.exact(name);
+  return item !== undefined && model ? model.key[item] : name;
 }
 
 /** Walk through the hits; from none to the first origin. */

@@ -15,7 +15,7 @@ export function Legend({ scale, stats }: { scale: Scale | null; stats: StatsView
         <span class="mono">{scale.clipped ? "◂ " : ""}{value(valueAt(ends[0], scale), 3)}</span>
         <span class="ramp" style={{ background: ramp }} />
         <span class="mono">{value(valueAt(ends[1], scale), 3)}{scale.clipped ? " ▸" : ""}</span>
-        <span class="dim">symlog</span>
+        <span class="dim">{scale.kind}</span>
       </>}
       <span class="swatch nan" /><span>NaN {count(stats?.nan ?? 0)}</span>
       <span class="swatch up" /><span>+Inf {count(stats?.pos_inf ?? 0)}</span>

@@ -5,12 +5,16 @@ import { plainNumber, type Values } from "../net/values";
 export type Rgb = [number, number, number];
 
 export interface Scale {
+  /** symlog around zero; or linear around the middle, for values of one sign that differ by less than ten times. */
+  kind: "symlog" | "linear";
   signed: boolean;
   /** Below this magnitude the scale is linear: the 1st percentile of what is not zero. */
   linear: number;
   /** Above this it is clipped: the 99.9th percentile. */
   clip: number;
   clipped: boolean;
+  /** The middle of a linear scale. */
+  centre: number;
 }
 
 export interface Inks {
@@ -24,22 +28,31 @@ export interface Inks {
 export function scaleOf(values: Values, unsigned = false): Scale {
   const sizes: number[] = [];
   let negative = false;
+  let mixed = false;
   const stride = Math.max(1, Math.floor(values.length / 65_536));
   for (let at = 0; at < values.length; at += stride) {
     const x = plainNumber(values[at]);
-    if (!Number.isFinite(x) || x === 0) continue;
-    if (x < 0) negative = true;
+    if (!Number.isFinite(x)) continue;
+    mixed ||= x === 0 || (sizes.length > 0 && x < 0 !== negative);
+    if (x === 0) continue;
+    negative ||= x < 0;
     sizes.push(Math.abs(x));
   }
-  if (!sizes.length) return { signed: !unsigned, linear: 1e-12, clip: 1, clipped: false };
+  const common = { kind: "symlog" as const, centre: 0 };
+  if (!sizes.length) return { ...common, signed: !unsigned, linear: 1e-12, clip: 1, clipped: false };
   sizes.sort((a, b) => a - b);
+  if (!unsigned && !mixed && sizes[sizes.length - 1] < 10 * sizes[0] && sizes[sizes.length - 1] > sizes[0]) {
+    const middle = (sizes[0] + sizes[sizes.length - 1]) / 2;
+    return { kind: "linear", signed: true, linear: 1, clip: (sizes[sizes.length - 1] - sizes[0]) / 2, clipped: false, centre: negative ? -middle : middle };
+  }
   const most = sizes[sizes.length - 1];
   const clip = sizes.length > 2000 ? sizes[Math.floor((sizes.length - 1) * 0.999)] : most;
-  return { signed: negative || !unsigned, linear: Math.max(sizes[Math.floor(sizes.length * 0.01)], clip * 1e-9), clip, clipped: clip < most };
+  return { ...common, signed: negative || !unsigned, linear: Math.max(sizes[Math.floor(sizes.length * 0.01)], clip * 1e-9), clip, clipped: clip < most };
 }
 
 /** −1 … 1. */
 export function position(x: number, scale: Scale): number {
+  if (scale.kind === "linear") return Math.min(1, Math.max(-1, (x - scale.centre) / scale.clip));
   const size = Math.abs(x);
   if (size === 0) return 0;
   const top = Math.asinh(scale.clip / scale.linear);
@@ -49,6 +62,7 @@ export function position(x: number, scale: Scale): number {
 
 /** The value at a place of the scale; the inverse of `position`. */
 export function valueAt(share: number, scale: Scale): number {
+  if (scale.kind === "linear") return scale.centre + share * scale.clip;
   return Math.sign(share) * scale.linear * Math.sinh(Math.abs(share) * Math.asinh(scale.clip / scale.linear));
 }
 
