@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -137,3 +139,13 @@ class Live:
                 self.process.wait(20)
         if self.hub is not None:
             self.hub.stop()
+        self._end_background_hub()
+
+    def _end_background_hub(self) -> None:
+        """A hub that connect() started ends by itself after ten minutes; a story does not wait for that."""
+        try:
+            pid = int(json.loads((self.base / "hub.json").read_text())["pid"])
+        except (OSError, ValueError, KeyError):
+            return
+        if pid != os.getpid():
+            os.kill(pid, signal.SIGTERM)
