@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from misstep.core.address import Address
     from misstep.errors import MisstepError
     from misstep.store.reader import Run, open_run
+    from misstep.train.printing import Print
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Address",
     "MisstepError",
+    "Print",
     "Run",
     "Session",
     "__version__",
@@ -38,6 +40,7 @@ __all__ = [
 _HOMES = {
     "Address": "misstep.core.address",
     "MisstepError": "misstep.errors",
+    "Print": "misstep.train.printing",
     "Run": "misstep.store.reader",
     "Session": "misstep.capture.session",
     "attach": "misstep.capture.process",

@@ -44,14 +44,31 @@ if TYPE_CHECKING:
         load_param_into_net,
         save_checkpoint,
     )
+    from misstep.train.context import (
+        GRAPH_MODE,
+        PYNATIVE_MODE,
+        env_config,
+        get_context,
+        set_context,
+    )
     from misstep.train.dataset import (
         GeneratorDataset,
+    )
+    from misstep.train.logs import (
+        configure_logs,
     )
     from misstep.train.loss_scale import (
         DynamicLossScaleManager,
         DynamicLossScaleUpdateCell,
         FixedLossScaleManager,
         FixedLossScaleUpdateCell,
+    )
+    from misstep.train.memory import (
+        MemoryReport,
+        MemoryReuse,
+        measure_memory,
+        memory_reuse,
+        set_memory_reuse,
     )
     from misstep.train.metrics import (
         AUC,
@@ -87,6 +104,12 @@ if TYPE_CHECKING:
     from misstep.train.model import (
         Model,
     )
+    from misstep.train.print_file import (
+        parse_print,
+    )
+    from misstep.train.printing import (
+        Print,
+    )
     from misstep.train.schedules import (
         CosineDecayLR,
         ExponentialDecayLR,
@@ -102,6 +125,13 @@ if TYPE_CHECKING:
         piecewise_constant_lr,
         polynomial_decay_lr,
         warmup_lr,
+    )
+    from misstep.train.seed import (
+        DeterminismReport,
+        determinism_report,
+        get_seed,
+        seed_worker,
+        set_seed,
     )
 
 _NAMES: dict[str, tuple[str, ...]] = {
@@ -135,13 +165,16 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "load_param_into_net",
         "save_checkpoint",
     ),
+    "context": ("GRAPH_MODE", "PYNATIVE_MODE", "env_config", "get_context", "set_context"),
     "dataset": ("GeneratorDataset",),
+    "logs": ("configure_logs",),
     "loss_scale": (
         "DynamicLossScaleManager",
         "DynamicLossScaleUpdateCell",
         "FixedLossScaleManager",
         "FixedLossScaleUpdateCell",
     ),
+    "memory": ("MemoryReport", "MemoryReuse", "measure_memory", "memory_reuse", "set_memory_reuse"),
     "metrics": (
         "AUC",
         "F1",
@@ -174,6 +207,8 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "rearrange_inputs",
     ),
     "model": ("Model",),
+    "print_file": ("parse_print",),
+    "printing": ("Print",),
     "schedules": (
         "CosineDecayLR",
         "ExponentialDecayLR",
@@ -190,6 +225,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "polynomial_decay_lr",
         "warmup_lr",
     ),
+    "seed": ("DeterminismReport", "determinism_report", "get_seed", "seed_worker", "set_seed"),
 }
 
 _HOMES = {name: f"misstep.train.{home}" for home, names in _NAMES.items() for name in names}
@@ -197,8 +233,10 @@ _HOMES = {name: f"misstep.train.{home}" for home, names in _NAMES.items() for na
 __all__ = [
     "AUC",
     "F1",
+    "GRAPH_MODE",
     "MAE",
     "MSE",
+    "PYNATIVE_MODE",
     "ROC",
     "Accuracy",
     "BackupAndRestore",
@@ -209,6 +247,7 @@ __all__ = [
     "ConfusionMatrixMetric",
     "CosineDecayLR",
     "CosineSimilarity",
+    "DeterminismReport",
     "Dice",
     "DynamicLossScaleManager",
     "DynamicLossScaleUpdateCell",
@@ -228,6 +267,8 @@ __all__ = [
     "Loss",
     "LossMonitor",
     "MeanSurfaceDistance",
+    "MemoryReport",
+    "MemoryReuse",
     "Metric",
     "Model",
     "ModelCheckpoint",
@@ -237,6 +278,7 @@ __all__ = [
     "Perplexity",
     "PolynomialDecayLR",
     "Precision",
+    "Print",
     "ProgressBar",
     "Recall",
     "ReduceLROnPlateau",
@@ -254,19 +296,31 @@ __all__ = [
     "WarmUpLR",
     "WithLossCell",
     "auc",
+    "configure_logs",
     "cosine_decay_lr",
+    "determinism_report",
+    "env_config",
     "exponential_decay_lr",
+    "get_context",
     "get_metric_fn",
+    "get_seed",
     "inverse_decay_lr",
     "load_checkpoint",
     "load_param_into_net",
+    "measure_memory",
+    "memory_reuse",
     "names",
     "natural_exp_decay_lr",
+    "parse_print",
     "piecewise_constant_lr",
     "polynomial_decay_lr",
     "read_scalars",
     "rearrange_inputs",
     "save_checkpoint",
+    "seed_worker",
+    "set_context",
+    "set_memory_reuse",
+    "set_seed",
     "warmup_lr",
 ]
 
@@ -276,7 +330,20 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'misstep.train' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)
     globals()[name] = value
+    _begin_logs()
     return value
+
+
+def _begin_logs() -> None:
+    """The log is set up with the first use, when the environment asks for it."""
+    if not _logs_begun:
+        _logs_begun.append(True)
+        logs = importlib.import_module("misstep.train.logs")
+        if logs.wanted():
+            logs.configure_logs()
+
+
+_logs_begun: list[bool] = []
 
 
 def __dir__() -> list[str]:

@@ -11,11 +11,10 @@ constants of the graph, and its tensors, which arrive when the graph runs.
 from __future__ import annotations
 
 import atexit
-import json
 import sys
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from itertools import count
 from pathlib import Path
@@ -107,19 +106,33 @@ class _GradientHook:
         return gradient
 
 
+def is_tensor(value: Any) -> bool:
+    """Whether a value is printed as a tensor: one of either framework, or a numpy array."""
+    return framework_of(value) is not None or isinstance(value, np.ndarray)
+
+
 def show_numbered(number: int, words: str, arrays: Sequence[Array]) -> None:
-    """What a compiled graph calls: `words` as JSON, and the values of its tensors."""
+    """What a compiled graph calls: packed words, and the values of its tensors."""
     printer = _printers.get(number)
     if printer is not None:
-        printer.show(tuple(json.loads(words)), arrays)
+        printer.show(unpacked(words), arrays)
 
 
-def split(values: Sequence[Any]) -> tuple[Words, list[Any]]:
+def packed(words: Words) -> str:
+    """Words as one text, a constant of a graph; written so that torch can trace it."""
+    return "\x1e".join(["\x00" if word is None else word for word in words])
+
+
+def unpacked(words: str) -> Words:
+    return tuple(None if word == "\x00" else word for word in words.split("\x1e"))
+
+
+def split(values: Sequence[Any], is_tensor: Callable[[Any], bool] = is_tensor) -> tuple[Words, list[Any]]:
     """The words and the tensors of a call; tuples, lists and dictionaries of tensors are opened."""
     words: list[str | None] = []
     tensors: list[Any] = []
     for value in values:
-        _split_into(value, words, tensors)
+        _split_into(value, words, tensors, is_tensor)
     return tuple(words), tensors
 
 
@@ -191,15 +204,15 @@ _waiting: deque[tuple[Any, dict[str, Any]]] = deque()
 _DIGITS = {"float16": 4, "bfloat16": 3, "float64": 16}
 
 
-def _split_into(value: Any, words: list[str | None], tensors: list[Any]) -> None:
+def _split_into(value: Any, words: list[str | None], tensors: list[Any], is_tensor: Callable[[Any], bool]) -> None:
     if isinstance(value, tuple | list):
         for each in value:
-            _split_into(each, words, tensors)
+            _split_into(each, words, tensors, is_tensor)
     elif isinstance(value, dict):
         for name, each in value.items():
             words.append(f"{name}:")
-            _split_into(each, words, tensors)
-    elif framework_of(value) is not None or isinstance(value, np.ndarray):
+            _split_into(each, words, tensors, is_tensor)
+    elif is_tensor(value):
         words.append(None)
         tensors.append(value)
     else:

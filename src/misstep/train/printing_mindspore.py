@@ -6,17 +6,16 @@ of bytes, made while compiling; an operator of a fixed number of inputs is chose
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 import mindspore as ms
 import numpy as np
-from mindspore import ops
+from mindspore import nn, ops
 from mindspore.ops.primitive import constexpr
 
 from misstep.train.print_file import Array
-from misstep.train.printing import show_numbered
+from misstep.train.printing import packed, show_numbered
 
 MOST_TENSORS = 8
 """In one call of Print in graph mode; an operator of so many inputs is made for each number of tensors."""
@@ -29,11 +28,11 @@ class GraphPrint:
         self.number = number
         self.gradient = gradient
         self.operators = [_operator(inputs) for inputs in range(MOST_TENSORS + 1)]
-        self.flowing = [ops.InsertGradientOf(_GradientPrint(number, self.operators[1]))]
+        self.flowing = _Flowing(self.operators[1])
 
     def __call__(self, *values: Any) -> Any:
-        words = ()
-        tensors = ()
+        words: tuple[Any, ...] = ()
+        tensors: tuple[Any, ...] = ()
         for value in values:
             if isinstance(value, ms.Tensor):
                 words = words + (None,)  # noqa: RUF005 - the compiler has no unpacking
@@ -43,35 +42,45 @@ class GraphPrint:
         self.operators[len(tensors)](_header(self.number, words), *tensors)
         if not self.gradient:
             return None
+        header = _gradient_header(self.number, words)
         if len(tensors) == 1:
-            return self.flowing[0](tensors[0])
-        handed_back = ()
+            return self.flowing(tensors[0], header)
+        handed_back: tuple[Any, ...] = ()
         for tensor in tensors:
-            handed_back = handed_back + (self.flowing[0](tensor),)  # noqa: RUF005
+            handed_back = handed_back + (self.flowing(tensor, header),)  # noqa: RUF005
         return handed_back
 
 
-class _GradientPrint:
-    """The function InsertGradientOf applies to what flows back; compiled, like the above."""
+class _Flowing(nn.Cell):
+    """The identity; its derivative prints what flows back."""
 
-    def __init__(self, number: int, operator: Any) -> None:
-        self.number = number
+    def __init__(self, operator: Any) -> None:
+        super().__init__()
         self.operator = operator
 
-    def __call__(self, gradient: Any) -> Any:
-        self.operator(_header(self.number, ("gradient:", None)), gradient)
-        return gradient
+    def construct(self, tensor: Any, header: Any) -> Any:
+        return tensor
+
+    def bprop(self, tensor: Any, header: Any, out: Any, gradient: Any) -> Any:
+        self.operator(header, gradient)
+        return gradient, ops.zeros_like(header)
 
 
 @constexpr
 def _header(number: int, words: tuple[Any, ...]) -> Any:
-    texts = [None if word is None else str(word) for word in words]
-    return ms.Tensor(np.frombuffer(json.dumps([number, texts]).encode(), np.uint8).copy())
+    texts = tuple(None if word is None else str(word) for word in words)
+    return ms.Tensor(np.frombuffer(f"{number}\n{packed(texts)}".encode(), np.uint8).copy())
+
+
+@constexpr
+def _gradient_header(number: int, words: tuple[Any, ...]) -> Any:
+    texts = tuple(str(word) for word in words if word is not None)
+    return ms.Tensor(np.frombuffer(f"{number}\n{packed((*texts, 'gradient:', None))}".encode(), np.uint8).copy())
 
 
 def _show(header: Array, *arrays: Array) -> Array:
-    number, words = json.loads(header.tobytes())
-    show_numbered(number, json.dumps(words), arrays)
+    number, _, words = header.tobytes().decode().partition("\n")
+    show_numbered(int(number), words, arrays)
     return np.zeros(1, np.float32)
 
 

@@ -6,30 +6,33 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
 
-from misstep.train.printing import show_numbered, split, texts_of, to_array
+from misstep.train.printing import packed, show_numbered, split, texts_of, to_array
 
 is_compiling = torch.compiler.is_compiling
 
 
 def show_compiled(number: int, gradient: bool, values: tuple[Any, ...]) -> Any:
     """One call of Print while the compiler traces it."""
-    words, tensors = split(values)
-    torch.ops.misstep.print_values(number, json.dumps(words), tensors)
+    words, tensors = split(values, _is_tensor)
+    torch.ops.misstep.print_values(number, packed(words), tensors)
     if not gradient:
         return None
-    label = json.dumps((*texts_of(words), "gradient:", None))
+    label = packed((*texts_of(words), "gradient:", None))
     handed_back = [
         torch.ops.misstep.print_gradient(number, label, tensor) if tensor.is_floating_point() else tensor
         for tensor in tensors
     ]
     return handed_back[0] if len(handed_back) == 1 else tuple(handed_back)
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, torch.Tensor)
 
 
 @torch.library.custom_op("misstep::print_values", mutates_args=())
