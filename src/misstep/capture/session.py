@@ -74,6 +74,8 @@ class Session:
         self.evidence = EvidenceRoom(self.evaluator, limit_mb=self.settings.memory_mb / 2, array=self._array)
         self.on_step: list[Callable[[Step, Array, Array], None]] = []
         """Called with the facts and rows of every finished step (the recorder is one)."""
+        self.explainers: list[Callable[[BaseException], dict[str, Any]]] = []
+        """Asked for more facts about an exception of the user's program; they may write findings."""
         self.controller: Controller | None = None
         """The live debugger's hand; there once training began."""
         self.dumper: Dumper | None = None
@@ -549,7 +551,8 @@ class Session:
         error.__misstep_node__ = where  # type: ignore[attr-defined]
         if self.writer is not None:
             self._write_news()
-            self.writer.event(
-                "exception", type=type(error).__name__, text=str(error)[:4000], node=where, step=self.step
-            )
+            facts = {"type": type(error).__name__, "text": str(error)[:4000], "node": where, "step": self.step}
+            for explain in self.explainers:
+                facts.update(explain(error))
+            self.writer.event("exception", **facts)
             self.writer.flush()
