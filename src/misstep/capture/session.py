@@ -427,13 +427,16 @@ class Session:
         return self.dumper
 
     def _level_for(self, step: int) -> Level:
-        """As the plan says, and closer where a dump asks for what is not there otherwise."""
-        level = self.plan.level_for(step)
-        asked = self.dumper.level_for(step) if self.dumper is not None else None
-        if asked is not None and LEVELS.index(asked) > LEVELS.index(level):
-            self.plan.force(step, asked)
-            return asked
-        return level
+        """As the plan says, and closer where a dump, or somebody who walks from node to node, needs it."""
+        asked: list[Level] = [self.plan.level_for(step)]
+        if self.dumper is not None:
+            asked.append(self.dumper.level_for(step) or "off")
+        if self.stepping and self.controller is not None:
+            asked.append("op" if self.controller.control.granularity == "operator" else "module")
+        closest = max(asked, key=LEVELS.index)
+        if closest != asked[0]:
+            self.plan.force(step, closest)
+        return closest
 
     def _judge(self, step: Step, head: Array, summary: Array, frame: Frame) -> None:
         """Watchpoints, verdict and record of a finished step."""
