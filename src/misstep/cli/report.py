@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from misstep.cli import words
+from misstep.cli import crashwords, words
 from misstep.cli.launch import signal_of
 from misstep.cli.progress import Progress
 from misstep.cli.render import count_hits, count_steps, verdict_sentence
@@ -14,7 +14,9 @@ from misstep.cli.render import count_hits, count_steps, verdict_sentence
 WARNINGS_TOLD = 3
 
 
-def report_run(progress: Progress, exit_code: int, *, hiding_flag: str, say: Callable[[str], None]) -> None:
+def report_run(
+    progress: Progress, exit_code: int, *, hiding_flag: str, say: Callable[[str], None], record: Path | None = None
+) -> None:
     """Say in a few lines what came of the run."""
     signal = signal_of(exit_code)
     if signal:
@@ -37,7 +39,9 @@ def report_run(progress: Progress, exit_code: int, *, hiding_flag: str, say: Cal
     else:
         say(words.ALL_FINE(steps=count_steps(steps)))
     say(words.WATCHED(steps=count_steps(steps), hits=count_hits(progress.hits), directory=_short(progress.run)))
-    say(words.NEXT(command="misstep show last"))
+    if record is not None:
+        say(crashwords.MADE(path=_short(record)))
+    say(words.NEXT(command="misstep open last" if record is not None else "misstep show last"))
 
 
 def _short(directory: Path) -> str:

@@ -24,6 +24,7 @@ from misstep.cli import filewords, livewords, words
 from misstep.cli.command import command as define
 from misstep.cli.command import dir_option, option
 from misstep.cli.launch import NOT_FOUND, CannotStart, run_command
+from misstep.cli.leave import MemoryKills, leave_record
 from misstep.cli.progress import Progress
 from misstep.cli.report import report_run
 from misstep.cli.status import StatusLine, can_draw
@@ -94,6 +95,7 @@ def launch(command: tuple[str, ...], settings: Settings, given: set[str], *, qui
     """Run the command under misstep; its exit code."""
     run = new_run_directory(settings.dir, settings.name)
     progress = Progress(run)
+    kills = MemoryKills()
     line = StatusLine(sys.stderr) if not quiet and can_draw(sys.stderr) else None
     environment = child_environment(command, settings, given, run)
     if ui:
@@ -112,8 +114,10 @@ def launch(command: tuple[str, ...], settings: Settings, given: set[str], *, qui
         _remove_if_empty(run)
     if why:
         _say(words.NOTHING_RECORDED(folder=settings.dir, why=why))
-    elif not quiet:
-        report_run(progress, code, hiding_flag=hiding_flag(command), say=_say)
+        return code
+    record = leave_record(run, code, kills)
+    if not quiet:
+        report_run(progress, code, hiding_flag=hiding_flag(command), say=_say, record=record)
     return code
 
 

@@ -18,7 +18,9 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import io
+import linecache
 import os
+import re
 import shutil
 import time
 import zipfile
@@ -125,7 +127,7 @@ def _write_rank(archive: zipfile.ZipFile, paths: RankPaths, scrub: Scrubber, pro
     for file in sorted(paths.stacks.glob("*.txt")) if paths.stacks.is_dir() else ():
         text = file.read_bytes()[-_STACKS_MB * MB :].decode("utf-8", "replace")
         if text.strip():
-            _add(archive, f"{name}/stacks/{file.name}", scrub.text(text).encode())
+            _add(archive, f"{name}/stacks/{file.name}", scrub.text(with_code(text)).encode())
     try:
         recorded = read_ring(paths.ring) if paths.ring.exists() else None
     except RunError as error:
@@ -150,7 +152,8 @@ def _record(recorded: Recorded, paths: RankPaths) -> dict[str, Any]:
         "step": now[cells.STEP],
         "step_began": now[cells.STEP_BEGAN] / 1e9,
         "phase": cells.PHASES[now[cells.PHASE]] if 0 <= now[cells.PHASE] < len(cells.PHASES) else "",
-        "called_from": f"{file}:{now[cells.LINE]}" if file else "",
+        "called_from": f"{_short(file)}:{now[cells.LINE]}" if file else "",
+        "called_code": linecache.getline(file, now[cells.LINE]).strip() if file else "",
         "modules_entered": now[cells.ENTERED],
         "trail": [{"name": line["name"], "type": line["type"]} for line in trail],
         "networks": sorted({line["type"] for line in names.values() if "." not in line["name"]}),
@@ -161,6 +164,26 @@ def _record(recorded: Recorded, paths: RankPaths) -> dict[str, Any]:
         "torn": recorded.torn,
         **{name: fact for name, fact in recorded.notes.items() if name not in ("files", "export")},
     }
+
+
+def with_code(stacks: str) -> str:
+    """The fault handler's lines with the program's own beneath them: the machine that reads them lacks the files."""
+
+    def tell(found: re.Match[str]) -> str:
+        code = "" if "site-packages" in found[1] else linecache.getline(found[1], int(found[2])).strip()
+        line = found[0].replace(found[1], _short(found[1]))
+        return f"{line}\n    {code}" if code else line
+
+    return re.sub(r'^  File "([^"]+)", line (\d+) in .*$', tell, stacks, flags=re.MULTILINE)
+
+
+def _short(file: str) -> str:
+    """Relative to here, when it lies below: the record is made where the program ran."""
+    try:
+        relative = os.path.relpath(file)
+    except ValueError:
+        return file
+    return file if relative.startswith("..") else relative
 
 
 def _journal(path: Path) -> Iterator[bytes]:

@@ -1,0 +1,87 @@
+"""`misstep open BUNDLE`: a flight record told to a person, on a machine that has nothing else of the run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from misstep.cli import FINE, crashwords, i18n
+from misstep.cli.command import command as define
+from misstep.cli.command import dir_option, json_option, option
+from misstep.cli.crashstory import tell_crash, three_lines
+from misstep.cli.json import print_json
+from misstep.cli.record import newest_bundle
+from misstep.cli.render import terminal
+from misstep.cli.show import run_facts
+from misstep.cli.story import tell_story
+from misstep.diagnosis.crash import explain
+from misstep.errors import FormatError, RunNotFound
+from misstep.store.bundle import is_bundle
+from misstep.store.foreign.sniff import source_of
+from misstep.store.openbundle import open_bundle
+from misstep.store.reader import open_run
+
+
+@define(
+    "open",
+    about=crashwords.ABOUT_OPEN,
+    examples=("misstep open crash.zip", "misstep open last", "misstep open crash.zip --json"),
+)
+@click.argument("bundle", default="last")
+@json_option
+@option("--full", is_flag=True, text=crashwords.HELP_FULL)
+@option("--most", type=click.IntRange(min=1), default=12, metavar="N", text=crashwords.HELP_MOST)
+@dir_option
+def command(bundle: str, *, as_json: bool, full: bool, most: int, directory: str | None) -> int:
+    path = Path(bundle)
+    if path.is_file() and is_bundle(path):
+        return _open(path, as_json=as_json, full=full, most=most)
+    try:
+        run = open_run(bundle, directory)
+    except RunNotFound:
+        if not path.exists():
+            raise
+        return _show_foreign(bundle, as_json=as_json, most=most)
+    record = newest_bundle(run.path)
+    if record is not None:
+        return _open(record, as_json=as_json, full=full, most=most)
+    if as_json:
+        print_json(run_facts(run))
+    else:
+        tell_story(terminal(), run, most=most)
+    return FINE
+
+
+def _open(path: Path, *, as_json: bool, full: bool, most: int) -> int:
+    with open_bundle(path) as bundle:
+        crash = explain(bundle)
+        if as_json:
+            causes = [
+                {"id": cause.id, "found_in": cause.found_in, "matched": cause.matched}
+                | {"title": words.title, "why": words.why, "try": words.advice}
+                for cause in crash.causes
+                for words in (cause.words(i18n.language()),)
+            ]
+            facts = {name: getattr(crash, name) for name in crash.__dataclass_fields__}
+            story = {"bundle": str(path.absolute()), "summary": three_lines(crash), **facts, "causes": causes}
+            print_json({**story, "of_run": run_facts(bundle.run)})
+        else:
+            tell_crash(terminal(), crash, bundle.run, full=full, most=most)
+    return FINE
+
+
+def _show_foreign(path: str, *, as_json: bool, most: int) -> int:
+    """A dump or checkpoint of another tool: what is in it."""
+    source = source_of(path)
+    entries = list(source.entries())
+    if not entries:
+        raise FormatError(f"{path} holds no tensors", path=path)
+    if as_json:
+        listed = [{"name": str(entry), "dtype": entry.dtype, "shape": entry.shape} for entry in entries]
+        print_json({"path": path, "kind": source.label, "tensors": listed})
+        return FINE
+    click.echo(f"{source.label}: {len(entries):,}")
+    for entry in entries[:most]:
+        click.echo(f"  {entry}  {entry.dtype} {list(entry.shape)}")
+    return FINE
