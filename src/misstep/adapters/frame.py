@@ -128,6 +128,7 @@ class Frame:
         self._aliases: dict[int, int] = {}
         self._made_by: dict[int, int] = {}
         self._inside: dict[int, Sequence[int]] = {}
+        self._expected: dict[int, Sequence[int]] = {}
 
     def begin(self, step: int) -> None:
         """Forget the previous step."""
@@ -187,6 +188,10 @@ class Frame:
         if made_by >= 0:
             self._made_by[row] = made_by
 
+    def expect(self, tensor: int, rows: Sequence[int]) -> None:
+        """A row of this tensor, when it comes, was computed as one of these rows: the one that holds the same."""
+        self._expected[tensor] = [*self._expected.get(tensor, ()), *rows]
+
     def source_of(self, row: int) -> int:
         """The row whose memory this one shares or continues, or -1."""
         return self._aliases.get(row, self._made_by.get(row, -1))
@@ -223,8 +228,18 @@ class Frame:
             rows = list(self._aliases)
             summary[rows] = summary[list(self._aliases.values())]
             flags[rows] |= ALIAS
+        if self._expected:
+            self._join_expected(summary)
+            flags[[row for row, inputs in enumerate(self._inputs) if inputs is not None]] |= INPUTS_SEEN
         self._mark_births(summary, flags)
         return head, summary
+
+    def _join_expected(self, summary: Array) -> None:
+        for row, tensor in enumerate(self.tensors):
+            record = summary[row].tobytes() if tensor in self._expected else b""
+            made = next((one for one in self._expected.get(tensor, ()) if summary[one].tobytes() == record), None)
+            if made is not None and made < row:
+                self._inputs[row] = (made,)
 
     def _mark_births(self, summary: Array, flags: Array) -> None:
         """Set INPUTS_BAD on every bad row that an earlier one explains; bad with INPUTS_SEEN alone is an origin.

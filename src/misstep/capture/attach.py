@@ -25,7 +25,12 @@ def attach_framework(framework: Framework) -> None:
     from misstep.adapters.base import adapter_named
     from misstep.capture.process import session_for_process
 
-    session_for_process().use(adapter_named(framework))
+    session = session_for_process()
+    if framework == "mindspore":
+        from misstep.capture.mindspore import prepare_for_mindspore
+
+        prepare_for_mindspore(session)
+    session.use(adapter_named(framework))
 
 
 def environment_for_child(environment: dict[str, str], run: Path) -> dict[str, str]:

@@ -12,6 +12,7 @@ the modules that hold them, so the innermost wins.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -30,6 +31,9 @@ FILLS = frozenset(
      "tril", "MaskedFill", "Fill", "FillV2", "Select", "Full", "FullLike"}
 )  # fmt: skip
 """Operators that put a constant into a tensor."""
+
+HIDES_NAN = frozenset({"ReLU", "ReLU6", "MaxPool", "MaxPoolWithArgmax", "MaxPoolWithMask"})
+"""Operators of MindSpore whose CPU kernels make a number of NaN (measured: ReLU gives 0, MaxPool leaves it out)."""
 
 
 def find_verdict(catalog: Catalog, frame: Frame, head: Array, summary: Array, *, rank: int = 0) -> Verdict | None:
@@ -50,7 +54,7 @@ class _Search:
             return None
         sinks = [row for row in bad if self.role(row) in SINKS]
         if any(self.node(row).kind == "operator" for row in bad):
-            return self.by_operators(sinks) if sinks else None
+            return self.by_operators(sinks) if sinks else self.hidden()
         if not sinks and not any(self.nan[row] for row in bad):
             return None
         return self.by_modules(bad)
@@ -71,6 +75,18 @@ class _Search:
         if self.role(birth) == "input":
             return self.make(birth, "input", node, inputs=(), outputs=(birth,), precision="operator")
         return self.make(birth, node.phase, node, inputs=inputs, outputs=(birth,), precision="operator")
+
+    def hidden(self) -> Verdict | None:
+        """NaN that an operator took in and swallowed: nothing later shows it, training goes on with wrong values."""
+        for row in range(len(self.head)):
+            node = self.node(row)
+            if self.bad[row] or node.type not in HIDES_NAN or self.role(row) != "output":
+                continue
+            taken = [source for source in self.frame.inputs_of(row) or () if self.nan[source]]
+            verdict = self.by_operators(taken) if taken else None
+            if verdict is not None:
+                return replace(verdict, note=f"{node.name} hides it: {node.type} makes finite values of NaN here")
+        return None
 
     def walk_back(self, row: int) -> list[int]:
         """From a bad row to where its badness came from, always to the earliest bad input."""

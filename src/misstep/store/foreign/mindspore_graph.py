@@ -18,7 +18,7 @@ from misstep.store.foreign import protobuf as pb
 _FULL_NAME = re.compile(r"^\s*# Fullname with scope: \((.*)\)\s*$")
 _IN_FILE = re.compile(r"^\s*# In file (?P<file>.+?):(?P<line>\d+)(?:~\d+)?, \d+~\d+/(?P<code>.*)/?\s*$")
 _PARAMETER = re.compile(r"^%para\d+_(?P<name>[^\s:]+)\s*:.*IsWeight: (?P<weight>true|false)")
-_INSIDE_PACKAGE = re.compile(r"[/\\]mindspore[/\\]")
+INSIDE_PACKAGE = re.compile(r"[/\\]mindspore[/\\]")
 
 
 @dataclass(slots=True)
@@ -77,9 +77,16 @@ def read_pb(path: str | Path) -> Graph:
     return graph
 
 
+def graph_from(data: bytes, message: pb.Field) -> Graph:
+    """The graph in a message of a larger file (an event of SummaryCollector)."""
+    graph = Graph()
+    _fill(graph, data, message)
+    return graph
+
+
 def user_line(frames: list[Source]) -> Source | None:
     """The last frame outside the framework; the last of all when every frame is inside it."""
-    outside = [frame for frame in frames if not _INSIDE_PACKAGE.search(frame.file)]
+    outside = [frame for frame in frames if not INSIDE_PACKAGE.search(frame.file)]
     # A frame that starts `def construct` only says which function we are in; the call inside it comes after.
     return outside[-1] if outside else frames[-1] if frames else None
 

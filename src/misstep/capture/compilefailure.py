@@ -1,0 +1,109 @@
+"""A failure of MindSpore's compiler or of a kernel it looked for, as a place in the user's program and a way out.
+
+MindSpore's message holds everything, in the middle of a hundred lines: "The Traceback of Net Construct Code" lists
+frames from the outside in, "The Function Call Stack" from the inside out, and `analyze_fail.ir` marks the node that
+could not be evaluated. What is taken from them is the innermost line of the user's own, the node, the first sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from misstep.adapters.source import source_line
+from misstep.core.finding import Finding
+from misstep.core.graph import Source
+from misstep.store.foreign.mindspore_graph import INSIDE_PACKAGE
+
+_FRAME = re.compile(r"^#? ?\d* ?In file (?P<file>.+?):(?P<line>\d+)", re.MULTILINE)
+_SECTION = re.compile(r"^- (?P<title>The Traceback of Net Construct Code|The Function Call Stack)", re.MULTILINE)
+_IR = re.compile(r"See file '(?P<path>[^']+)'")
+_MARKED = re.compile(r"#-{8,}> (?P<depth>\d+)\s*\n\s*%\d+\((?P<node>[^)]*)\) = (?P<type>[^\s(]+)\(")
+_UNSUPPORTED = re.compile(r"Unsupported op \[(\w+)\]|[Kk]ernel (\w+) unregistered|(\w+) is not supported on CPU")
+
+_WAYS_OUT = {
+    "Conv2DExt": "use nn.Conv2d: mint.nn.Conv2d has no kernel on CPU",
+    "Conv1DExt": "use nn.Conv1d: mint.nn.Conv1d has no kernel on CPU",
+    "Conv3DExt": "use nn.Conv3d: mint.nn.Conv3d has no kernel on CPU",
+    "LayerNormExt": "use nn.LayerNorm: mint.nn.LayerNorm has no kernel on CPU",
+    "Embedding": "use nn.Embedding: mint.nn.Embedding has no kernel on CPU",
+    "NPUGetFloatStatusV2": "TrainOneStepWithLossScaleCell needs Ascend; misstep.train's loss scale managers and"
+    " amp.DynamicLossScaler with amp.all_finite work on CPU",
+    "TensorDump": "ops.TensorDump does not compile for CPU; misstep run --dump 'PATTERN' keeps the tensor instead",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CompileFailure:
+    """What the compiler stumbled over."""
+
+    reason: str
+    """The first sentence of the message."""
+    source: Source | None = None
+    """The innermost line that is the user's own."""
+    node: str = ""
+    operator: str = ""
+    """The operator that has no kernel here, when that is the reason."""
+
+    @property
+    def finding(self) -> Finding:
+        where = f" at {self.source}" if self.source is not None else ""
+        if self.operator:
+            way_out = _WAYS_OUT.get(self.operator, "replace it, or run on a device that has it")
+            return Finding(
+                rule="mindspore.missing_kernel",
+                title=f"{self.operator} has no kernel on this device{where}",
+                severity="error",
+                evidence=tuple(part for part in (self.reason, f"node {self.node}" if self.node else "") if part),
+                advice=way_out,
+            )
+        return Finding(
+            rule="mindspore.compile",
+            title=f"MindSpore could not compile the network{where}",
+            severity="error",
+            evidence=tuple(part for part in (self.reason, f"node {self.node}" if self.node else "") if part),
+            advice="what a graph may hold is less than Python; the same code runs eagerly with"
+            " mindspore.set_context(mode=mindspore.PYNATIVE_MODE)",
+        )
+
+
+def compile_failure(error: BaseException) -> CompileFailure | None:
+    """The failure behind an exception of MindSpore; None for any other exception.
+
+    >>> compile_failure(error).source
+    Source(file='train.py', line=18, code='return self.fc2(x)')
+    """
+    text = str(error)
+    section = _SECTION.search(text)
+    unsupported = _UNSUPPORTED.search(text)
+    if section is None and unsupported is None:
+        return None
+    frames = [(one["file"], int(one["line"])) for one in _FRAME.finditer(text, section.end() if section else len(text))]
+    own = [frame for frame in frames if not INSIDE_PACKAGE.search(frame[0])]
+    source = None
+    if own and section is not None:
+        source = source_line(*(own[-1] if "Traceback" in section["title"] else own[0]))
+    operator = next((group for group in unsupported.groups() if group), "") if unsupported else ""
+    return CompileFailure(_reason(text), source, _marked_node(text), operator)
+
+
+def _reason(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines()]
+    said = [line for line in lines if line and not line.startswith(("-", "#", "In file", "mindspore/"))]
+    return said[0][:300] if said else ""
+
+
+def _marked_node(text: str) -> str:
+    """The node analyze_fail.ir marks last: `CNode_34 (MatMul)`."""
+    named = _IR.search(text)
+    if named is None:
+        return ""
+    try:
+        marks = list(_MARKED.finditer(Path(named["path"]).read_text(encoding="utf-8", errors="replace")))
+    except OSError:
+        return ""
+    if not marks:
+        return ""
+    last = max(marks, key=lambda one: int(one["depth"]))
+    return f"{last['node']} ({last['type'].removeprefix('PrimFunc_')})"
