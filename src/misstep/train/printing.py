@@ -20,6 +20,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import ml_dtypes
 import numpy as np
 
 from misstep.train.print_file import Array, append, type_name
@@ -47,6 +48,13 @@ class Print:
     `file` defaults to `set_context(print_file_path=…)`. For MindSpore's graph mode, import mindspore before making it.
     """
 
+    def __new__(cls, **options: Any) -> Print:
+        if cls is Print and "mindspore" in sys.modules:
+            # Also a Cell then: MindSpore compiles its `construct`, where Python and torch see `__call__`.
+            kind: type[Print] = import_module("misstep.train.printing_mindspore").CellPrint
+            return kind.__new__(kind)
+        return object.__new__(cls)
+
     def __init__(
         self, *, gradient: bool = False, file: str | Path | None = None, threshold: int = 1000, terminal: bool = True
     ) -> None:
@@ -57,10 +65,6 @@ class Print:
         self.terminal = terminal
         # Found here, not in __call__: inside torch.compile(fullgraph=True) nothing can be imported any more.
         self._torch = import_module("misstep.train.printing_torch") if "torch" in sys.modules else None
-        if "mindspore" in sys.modules:
-            graph = import_module("misstep.train.printing_mindspore").GraphPrint(self.number, gradient)
-            # MindSpore's compiler reads `__call__` from the object, Python from the class: each finds its own.
-            self.__call__ = graph.__call__  # type: ignore[method-assign]
         _printers[self.number] = self
 
     def __call__(self, *values: Any) -> Any:
@@ -193,7 +197,7 @@ def to_array(tensor: Any) -> Array:
     """The values of a tensor; bfloat16 stays bfloat16, so that the type shown is the type it has."""
     array = to_numpy(tensor)
     if "bfloat16" in str(getattr(tensor, "dtype", "")).lower():
-        return array.astype("bfloat16")
+        return array.astype(ml_dtypes.bfloat16)
     return array
 
 

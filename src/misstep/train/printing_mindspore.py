@@ -1,6 +1,6 @@
 """Print inside MindSpore's graph mode: an operator that calls Python with the values when the graph runs.
 
-MindSpore compiles `GraphPrint.__call__`, so it is written in the Python its compiler knows. The texts become a tensor
+MindSpore compiles `CellPrint.construct`, so it is written in the Python its compiler knows. The texts become a tensor
 of bytes, made while compiling; an operator of a fixed number of inputs is chosen by how many tensors there are.
 """
 
@@ -15,22 +15,25 @@ from mindspore import nn, ops
 from mindspore.ops.primitive import constexpr
 
 from misstep.train.print_file import Array
-from misstep.train.printing import packed, show_numbered
+from misstep.train.printing import Print, packed, show_numbered
 
 MOST_TENSORS = 8
 """In one call of Print in graph mode; an operator of so many inputs is made for each number of tensors."""
 
 
-class GraphPrint:
-    """What the compiler sees in place of Print."""
+class CellPrint(Print, nn.Cell):
+    """Print as made by a program that has imported MindSpore; called from Python it is Print and nothing else."""
 
-    def __init__(self, number: int, gradient: bool) -> None:
-        self.number = number
-        self.gradient = gradient
+    def __new__(cls, **options: Any) -> Any:
+        return nn.Cell.__new__(cls)
+
+    def __init__(self, **options: Any) -> None:
+        nn.Cell.__init__(self)
+        Print.__init__(self, **options)
         self.operators = [_operator(inputs) for inputs in range(MOST_TENSORS + 1)]
         self.flowing = _Flowing(self.operators[1])
 
-    def __call__(self, *values: Any) -> Any:
+    def construct(self, *values: Any) -> Any:
         words: tuple[Any, ...] = ()
         tensors: tuple[Any, ...] = ()
         for value in values:
