@@ -177,6 +177,11 @@ class OperatorWatch(TorchDispatchMode):
                 inside, code, line, forward = origin
                 above = inside if isinstance(inside, str) else adapter.catalog.graph.nodes[inside].name
                 scope = f"{above}/{title}" if above else title
+            written_by = getattr(graph_node, "_forward_cls", None)
+            if written_by is not None and not written_by.__module__.startswith("torch."):
+                # A backward the user wrote has lines of its own.
+                frame = user_frame(sys._getframe(2))
+                code, line = (code, line) if frame is None else (frame.f_code, frame.f_lineno)
         else:
             frame = user_frame(sys._getframe(2))
             if adapter.replaying and frame is adapter.outer and adapter.stand_in is not None:
