@@ -27,7 +27,7 @@ from misstep.core.stats import ROW, TensorStats
 from misstep.core.watch import Hit, Watchpoint
 from misstep.errors import AddressError, RunError, TensorUnavailable, nearest
 from misstep.store.journal import Event
-from misstep.store.layout import ranks_in
+from misstep.store.layout import is_run, ranks_in
 from misstep.store.liveness import process_exists
 from misstep.store.pack import StoredTensor
 from misstep.store.rank import Rank, same_tensor
@@ -36,8 +36,19 @@ from misstep.store.statsfile import Rows
 
 
 def open_run(run: Path | str | Run = "last", base: Path | str | None = None) -> Run:
-    """The run of that path, name, beginning of a name, or `last`; a run already open is returned as it is."""
-    return run if isinstance(run, Run) else Run(resolve(run, base))
+    """The run of that path, name, beginning of a name, or `last`; a run already open is returned as it is.
+
+    A summary folder of MindSpore is a run too.
+    """
+    if isinstance(run, Run):
+        return run
+    if run != "last" and Path(run).exists() and not is_run(Path(run)):
+        from misstep.store.foreign.mindspore_summary import looks_like_summary
+        from misstep.store.foreign.summary_run import summary_run
+
+        if looks_like_summary(Path(run)):
+            return Run(summary_run(run))
+    return Run(resolve(run, base))
 
 
 class Run:
