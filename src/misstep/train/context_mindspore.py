@@ -11,6 +11,8 @@ from typing import Any
 
 import mindspore as ms
 
+from misstep.errors import SettingError
+
 _HANDED_ON = ("mode", "device_target", "device_id", "max_call_depth", "env_config_path")
 
 
@@ -26,11 +28,20 @@ def apply(settings: Mapping[str, Any]) -> None:
     if "save_graphs_path" in settings:
         os.environ["MS_DEV_SAVE_GRAPHS_PATH"] = str(settings["save_graphs_path"])
     if "deterministic" in settings:
-        ms.set_deterministic(settings["deterministic"] == "ON")
+        _set_deterministic(settings["deterministic"])
     if settings.get("runtime_num_threads"):
         ms.device_context.cpu.op_tuning.threads_num(settings["runtime_num_threads"])
     if settings.get("pynative_synchronize"):
         ms.runtime.launch_blocking()
+
+
+def _set_deterministic(word: str) -> None:
+    if ms.get_context("deterministic") == word:
+        return
+    try:
+        ms.set_deterministic(word == "ON")
+    except RuntimeError:
+        raise SettingError(f"MindSpore sets determinism once in a process; it cannot be turned {word} now") from None
 
 
 def mode() -> int:

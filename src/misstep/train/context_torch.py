@@ -37,7 +37,13 @@ def compile_network(network: nn.Module) -> None:
     backend: Any = "aot_eager" if level == "O0" else "inductor"
     if context.get_context("save_graphs"):
         options, backend = {}, _saving(backend)  # a backend of one's own takes no mode
-    network.compile(backend=backend, **options)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return network._call_impl(*args, **kwargs)
+
+    # What network.compile() does, but for this function: torch skips code of its own, and so a network that is one of
+    # its own classes (a Sequential, a lone layer) would silently run eagerly.
+    network._compiled_call_impl = torch.compile(call, backend=backend, **options)
 
 
 def _saving(backend: str) -> Any:

@@ -49,10 +49,14 @@ SUBMODULES: tuple[str, ...] = (
     "CLI",
     "COMPARE",
     "CORE",
+    "DIAGNOSIS",
     "HUB",
     "KERNELS",
+    "MIGRATE",
+    "PROFILE",
     "STORE",
     "TRAIN",
+    "TUNING",
 )
 """misstep's own, by folder: TRAIN is the logger misstep.train."""
 _OF_MINDSPORE = re.compile(
