@@ -2,7 +2,7 @@
 import { t } from "../i18n";
 import { count } from "../format/number";
 import { api } from "../base";
-import { chooseNode, chosenItem, chosenNode, info, infoProblem, slotKey } from "../state/debug";
+import { chooseNode, chosenItem, chosenNode, info, infoProblem, keyOf, slotKey } from "../state/debug";
 import { change } from "../state/route";
 import { graph, runName } from "../state/run";
 import type { Neighbour, NodeInfo, TensorBrief } from "../types.gen";
@@ -76,8 +76,7 @@ function Neighbours({ title, all }: { title: string; all: Neighbour[] }) {
 }
 
 function jump(name: string): void {
-  const model = graph.peek();
-  if (model) chooseNode(model.key[model.find(name)]);
+  chooseNode(keyOf(name));
 }
 
 /** A scope that is no node itself: what lies in it. */

@@ -3,7 +3,7 @@ import { signal, useSignalEffect } from "@preact/signals";
 import { count } from "../format/number";
 import { t } from "../i18n";
 import { ask } from "../net/api";
-import { chooseNode, info } from "../state/debug";
+import { chooseNode, info, keyOf } from "../state/debug";
 import { graph, hits, rank, runName } from "../state/run";
 import type { SourceLine, SourceList } from "../types.gen";
 import { Icon } from "../ui/icons";
@@ -46,6 +46,5 @@ export function SourceTab() {
 }
 
 function jump(name: string): void {
-  const model = graph.peek();
-  if (model) chooseNode(model.key[model.find(name)], { tab: "source" });
+  chooseNode(keyOf(name), { tab: "source" });
 }

@@ -5,7 +5,7 @@ import { count } from "../format/number";
 import { shortName } from "../format/address";
 import { t } from "../i18n";
 import { ask, HubError } from "../net/api";
-import { activeWatch, chooseNode, chosenItem, editing, editorStart } from "../state/debug";
+import { activeWatch, chooseNode, chosenItem, editing, editorStart, keyOf } from "../state/debug";
 import { change, query } from "../state/route";
 import { edit, graph, hits, noControl, rank, runName, shownStep, watchpoints } from "../state/run";
 import { toast } from "../state/toasts";
@@ -66,7 +66,7 @@ export function TreePanel() {
             onInput={(event) => change({ q: event.currentTarget.value })}
             onKeyDown={(event) => {
               if (event.key === "Escape") change({ q: null });
-              if (event.key === "Enter" && found.value?.nodes.length) chooseNode(keyFor(found.value.nodes[0].name));
+              if (event.key === "Enter" && found.value?.nodes.length) chooseNode(keyOf(found.value.nodes[0].name));
             }} />
         </label>
       </header>
@@ -76,18 +76,13 @@ export function TreePanel() {
   );
 }
 
-function keyFor(name: string): string {
-  const model = graph.peek();
-  return model ? model.key[model.find(name)] : name;
-}
-
 function Found({ result }: { result: SearchResult }) {
   return (
     <div class="column grow" role="list" aria-label={t("tree.found")}>
       <p class="dim found-count">{t("tree.foundCount", { n: count(result.total) })}</p>
       <Virtual class="scroll grow" role="presentation" total={result.nodes.length} rowHeight={ROW} keep={-1} row={(at) => {
         const node = result.nodes[at];
-        const key = keyFor(node.name);
+        const key = keyOf(node.name);
         return (
           <div role="listitem" key={node.index}>
             <button class={`tree-row${graph.value && key === graph.value.key[chosenItem.value] ? " chosen" : ""}`} onClick={() => chooseNode(key)} title={node.name}>

@@ -37,7 +37,7 @@ export function RunDetails({ run, other }: { run: string; other: string }) {
       <Splitter of={wide} way="v" grows={-1} label={t("split.details")} />
       <aside class="panel" style={{ width: `${wide.value.value}px`, flex: "none" }} aria-label={t("runs.details")}>
         <header><h2 class="cut">{run}</h2><span class="grow" /><a class="button" href={link(["runs", run, "debug"])}><Icon name="debug" />{t("runs.open")}</a><a class="button" href={link(["runs", run, "scalars"])}><Icon name="scalars" />{t("page.scalars")}</a></header>
-        <div class="scroll grow pad column gap">
+        <div class="scroll grow pad column gap" tabIndex={0}>
           {one && <p class="dim">{moment(one.brief.started)} · {t("runs.steps", { n: count(one.last_step) })} · {seconds(one.seconds)}{one.exit_code !== null ? ` · ${t("runs.exit", { n: one.exit_code })}` : ""}</p>}
           {one && one.brief.command.length > 0 && <pre>{one.brief.command.join(" ")}</pre>}
           {right && <p class="dim">{t("runs.diff", { other })}</p>}

@@ -62,7 +62,7 @@ export function hitKey(hit: HitView): string {
 export const chosenHit = computed(() => hits.value.find((hit) => hitKey(hit) === query.value.hit) ?? null);
 
 /** A link carries a node's own name; the key of the graph has a mark for what ran backward. */
-function keyOf(name: string): string {
+export function keyOf(name: string): string {
   const model = graph.peek();
   const item = model?.exact(name);
   return item !== undefined && model ? model.key[item] : name;

@@ -1,0 +1,60 @@
+// The journeys of a person, in a real browser, against a real hub and a real PyTorch training.
+//
+//     npm run e2e            all of them
+//     npm run e2e -- tabs    those whose name contains the word
+import { strict as assert } from "node:assert";
+import { join } from "node:path";
+import * as lib from "./lib.mjs";
+import { journeys, PAUSE, RUN } from "./journeys.mjs";
+import { pages, smoke } from "./smoke.mjs";
+
+const only = process.argv[2] ?? "";
+const script = join(lib.ROOT, "web", "e2e", "train.py");
+const where = lib.folder();
+let failed = 0;
+
+async function check(name, act, page = () => null, processes = []) {
+  if (only && !name.includes(only)) return;
+  const began = Date.now();
+  try {
+    await act();
+    console.log(`ok    ${name}  ${((Date.now() - began) / 1000).toFixed(1)} s`);
+  } catch (error) {
+    failed += 1;
+    console.log(`FAIL  ${name}\n${error.stack}`);
+    await lib.evidence(name.replace(/\W+/g, "-"), page(), processes).catch(() => {});
+  }
+}
+
+const began = Date.now();
+const browser = await lib.launch();
+const empty = lib.folder();
+try {
+  // Everything that trains starts now, together: importing a framework takes longer than most journeys.
+  const hub = await lib.startHub(where);
+  const story = lib.train(where, hub, script, { name: RUN, args: PAUSE, more: ["40", "0.01"] });
+  const cut = lib.train(where, hub, script, { name: "cut", args: ["--pause-at-start", "--watch", "tensor_overflow", "-q"], more: ["400", "0.02"] });
+  const first = lib.train(where, null, script, { name: "dumped", args: ["--watch", "tensor_overflow", "--then", "dump", "-q"], more: ["12"] });
+  const second = lib.train(where, null, script, { name: "other", args: ["-q"], more: ["12", "0", "4"] });
+  const context = { browser, where, empty, script, hub, story, page: null, processes: [hub.process, story, cut, first, second] };
+  assert.equal(await first.done, 0, first.err);
+  assert.equal(await second.done, 0, second.err);
+  for (const [name, act] of Object.entries(journeys)) await check(name, () => act(context), () => context.page, context.processes);
+  for (const [name, path] of Object.entries(pages("dumped", "other"))) {
+    await check(`page ${name}`, async () => {
+      const wrong = await Promise.all([
+        smoke(browser, hub, path, { lang: "en", theme: "dark" }, true),
+        smoke(browser, hub, path, { lang: "zh", theme: "light" }, name === "debug" || name === "runs"),
+      ]);
+      assert.deepEqual(wrong.flat(), []);
+    }, () => null, context.processes);
+  }
+  await hub.stop();
+} finally {
+  await browser.close();
+  await lib.endAll();
+  lib.remove(where);
+  lib.remove(empty);
+}
+console.log(`${failed ? `${failed} failed` : "all passed"} in ${((Date.now() - began) / 1000).toFixed(0)} s`);
+process.exit(failed ? 1 : 0);
