@@ -15,7 +15,6 @@ from tests.capture.test_dump import kept
 
 from misstep.capture.dumpbuffer import DumpBuffer, Job, Ring
 from misstep.capture.session import Session
-from misstep.core.address import Address
 from misstep.store.reader import open_run
 
 
@@ -162,9 +161,9 @@ def test_an_empty_block_always_has_room_for_what_fits() -> None:
 
 def test_the_thread_ends_with_the_buffer() -> None:
     written: list[bytes] = []
-    buffer = DumpBuffer(lambda job, data: written.append(bytes(data)), limit_bytes=1 << 16, when_full="wait")
+    buffer = DumpBuffer(lambda job, data: written.append(bytes(data or b"")), limit_bytes=1 << 16, when_full="wait")
     for number in range(100):
-        assert buffer.put(Job(Address("fc"), "uint8", (1000,)), np.full(1000, number, np.uint8))
+        assert buffer.put(Job(b"fc:output", "uint8", (1000,)), np.full(1000, number, np.uint8))
     buffer.close()
     assert written == [bytes([number]) * 1000 for number in range(100)]
     assert not buffer._thread.is_alive()

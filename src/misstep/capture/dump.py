@@ -30,11 +30,14 @@ from misstep.core.stats import DTYPE_CODES, Array
 from misstep.core.watch import Hit
 from misstep.errors import SettingError
 from misstep.settings import Settings
+from misstep.store.pack import Place, bytes_of, name_of
 from misstep.store.writer import RunWriter
 
 Want = Callable[[int, Any], None]
 _MOST_NAMED = 50
 """Names of lost tensors written into one journal line; the count beside them is complete."""
+_NAMES: dict[Any, str] = {}
+"""By numpy dtype: asking it for its name costs more than writing a small tensor."""
 HELD_SHARE = 4
 """What is held for a possible hit may take this part of memory_mb: one fourth."""
 
@@ -61,14 +64,6 @@ class _Held:
     tensor: Any
     version: int
     copied: bool = False
-
-
-@dataclass(slots=True)
-class _Kept:
-    """Bytes of this step that are in the pack, or on their way there."""
-
-    job: Job
-    layout: tuple[Any, ...]
 
 
 def dumper_for(owner: Dumped, array: Callable[[Any], Array]) -> Dumper:
@@ -106,6 +101,8 @@ class Dumper:
         self._array = array
         self._fits: dict[int, set[int]] = {}
         self._addresses: list[tuple[Address, str]] = []
+        self._names: list[bytes] = []
+        self._step, self._moment = -1, b""
         self._watched: dict[int, frozenset[int]] = {}
         self._active: tuple[int, ...] | None = None
         self._known_to_watch = 0
@@ -113,7 +110,8 @@ class Dumper:
         self._held: dict[int, _Held] = {}
         self._held_bytes = 0
         self._fragile: set[int] = set()
-        self._packed: dict[int, _Kept] = {}
+        self._packed: dict[int, tuple[Place | Job, Any]] = {}
+        """By the first row of a memory in this step: its bytes in the pack or on their way there, and their layout."""
         self._lost: list[str] = []
         self._lost_count = self._lost_told = self._unheld_told = 0
         self._hit_steps: dict[int, int] = {}
@@ -156,7 +154,11 @@ class Dumper:
         """A tensor is about to pass for the first time; what to call then, in the step under way."""
         while len(self._addresses) < number:
             self._addresses.append((Address(""), ""))
+            self._names.append(b"")
         self._addresses.append((address, node_type))
+        name = name_of(address)
+        # Odd names are written in another way, so their step cannot simply stand behind.
+        self._names.append(b"" if name.startswith(b"{") else name)
         for id, spec in self.specs.items():
             if spec.fits(address, node_type):
                 self._fits[id].add(number)
@@ -259,77 +261,105 @@ class Dumper:
                 else:
                     samples.append(spec.sample)
         if samples:
-            sample = min(samples)  # 0, the whole, wins over any sample
-            return lambda row, tensor: self._guarded(self._passes, row, number, tensor, sample)
+            return self._keeper(number, min(samples))  # 0, the whole, wins over any sample
         return (lambda row, tensor: self._guarded(self._hold, row, number, tensor)) if hold else None
 
     def _guarded(self, act: Callable[..., Any], *given: Any, **more: Any) -> None:
         # An exception here would cut short what the adapter does after it; training and capture go on without us.
         try:
-            if os.getpid() == self._pid:
-                act(*given, **more)
+            act(*given, **more)
         except Exception as error:
             self._owner.trouble("while dumping", error)
 
-    def _passes(self, row: int, number: int, tensor: Any, sample: int) -> None:
-        self._keep(self._owner.frame, row, number, self._array(tensor), sample=sample)
+    def _keeper(self, number: int, sample: int) -> Want:
+        """What is called for every dumped tensor as it passes: kept short, for small tensors come by the thousand."""
+        owner, keep, array = self._owner, self._keep, self._array
+
+        def passes(row: int, tensor: Any) -> None:
+            try:
+                keep(owner.frame, row, number, array(tensor), sample=sample)
+            except Exception as error:
+                owner.trouble("while dumping", error)
+
+        return passes
 
     def _keep(self, frame: Frame, row: int, number: int, values: Array, *, sample: int = 0) -> None:
         """Into the pack, or on the way there; the second name of the same memory only gets a record."""
         writer = self._owner.writer
-        if writer is None:
+        if writer is None or not writer.mine:
             return
-        address = self._addresses[number][0].at(step=frame.step, rank=self._owner.rank)
+        if frame.step != self._step:
+            self._step = frame.step
+            self._moment = f"@{frame.step}#{self._owner.rank}".encode()
+        name = self._names[number] + self._moment if self._names[number] else name_of(self._address(number, frame.step))
         if sample and values.size > sample:
             values = values.reshape(-1)[np.linspace(0, values.size - 1, sample).astype(np.intp)]
-        dtype = values.dtype.name
+        dtype = _NAMES.get(values.dtype) or _NAMES.setdefault(values.dtype, values.dtype.name)
         if dtype not in DTYPE_CODES:
-            self._lose(address, f"no name for {dtype}")
+            self._lose(name, f"no name for {dtype}")
             return
         # Aliases share an address in memory; only with the same layout do they also share their bytes.
-        layout = (values.nbytes,) if values.flags.c_contiguous and not sample else (values.shape, values.strides)
+        layout = values.nbytes if values.flags.c_contiguous and not sample else (values.shape, values.strides)
         first = frame.same_memory(row)
         known = self._packed.get(first)
-        job = Job(address, dtype, values.shape, known.job if known is not None and known.layout == layout else None)
-        if self._send(job, None if job.same is not None else values):
+        same = known[0] if known is not None and known[1] == layout else None
+        if self.asynchronous:
+            kept: Place | Job | None = self._queue(name, dtype, values, same)
+        else:
+            kept = self._write(writer, name, dtype, values.shape, None if same is not None else bytes_of(values), same)
+        if kept is not None:
             self.kept += 1
-            if job.same is None:
-                self._packed[first] = _Kept(job, layout)
+            if same is None:
+                self._packed[first] = (kept, layout)
 
-    def _send(self, job: Job, values: Array | None) -> bool:
-        if not self.asynchronous:
-            self._write(job, values)
-            return job.stored is not None
+    def _address(self, number: int, step: int) -> Address:
+        bare = self._addresses[number][0]
+        return Address(bare.node, bare.role, bare.slot, step, self._owner.rank, bare.call)
+
+    def _queue(self, name: bytes, dtype: str, values: Array, same: Any) -> Job | None:
         if self.buffer is None:
             settings = self._owner.settings
             self.buffer = DumpBuffer(
-                self._write, limit_bytes=int(settings.dump_buffer_mb * 2**20), when_full=settings.dump_full
+                self._write_job, limit_bytes=int(settings.dump_buffer_mb * 2**20), when_full=settings.dump_full
             )
-        sent = self.buffer.put(job, values)
-        if not sent:
-            self._lose(job.address, "the buffer was full")
-        return sent
+        job = Job(name, dtype, values.shape, same)
+        if self.buffer.put(job, None if same is not None else values):
+            return job
+        self._lose(name, "the buffer was full")
+        return None
 
-    def _write(self, job: Job, data: Any) -> None:
-        """On either thread; the pack has only one of them at a time."""
+    def _write_job(self, job: Job, data: memoryview | None) -> None:
+        """On the buffer's thread, which has the pack to itself."""
         writer = self._owner.writer
         assert writer is not None
         try:
             if job.same is None:
-                job.stored = writer.store(job.address, data, job.dtype, job.shape)
-            elif job.same.stored is not None:
-                job.stored = writer.store_again(job.address, job.same.stored, job.shape)
-            if job.stored is None:
-                self._lose(job.address, "", counted=job.same is None or job.same.stored is not None)
+                job.place = self._write(writer, job.name, job.dtype, job.shape, data, None)
+            elif job.same.place is not None:
+                job.place = self._write(writer, job.name, job.dtype, job.shape, None, job.same.place)
+            else:
+                self._lose(job.name, "its memory could not be kept")
         except Exception as error:
-            self._lose(job.address, str(error))
+            self._lose(job.name, str(error))
 
-    def _lose(self, address: Address, why: str, *, counted: bool = False) -> None:
+    def _write(
+        self, writer: RunWriter, name: bytes, dtype: str, shape: tuple[int, ...], data: memoryview | None, same: Any
+    ) -> Place | None:
+        if data is not None:
+            place = writer.place(name, data, dtype, shape)
+        else:
+            place = writer.name_place(name, same, dtype, shape)
+        if place is None:
+            self._lose(name, "", counted=True)
+        return place
+
+    def _lose(self, name: bytes, why: str, *, counted: bool = False) -> None:
         """One tensor less; `counted` when the writer has it in its books already. From either thread."""
         with self._books:
             self._lost_count += 1
             if len(self._lost) < _MOST_NAMED:
-                self._lost.append(f"{address} ({why})" if why else str(address))
+                text = name.decode(errors="replace")
+                self._lost.append(f"{text} ({why})" if why else text)
             writer = self._owner.writer
             if writer is not None and not counted:
                 writer.lost["tensor"] = writer.lost.get("tensor", 0) + 1
@@ -398,7 +428,7 @@ class Dumper:
                 values = tensor if held is not None and held.copied else self._array(tensor)
                 self._guarded(self._keep, frame, row, number, values)
             elif row in rows:
-                self._lose(self._addresses[number][0].at(step=frame.step, rank=self._owner.rank), gone)
+                self._lose(name_of(self._address(number, frame.step)), gone)
 
     def _learn_fragile(self) -> None:
         for held in self._held.values():

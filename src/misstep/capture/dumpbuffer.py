@@ -15,13 +15,12 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from misstep.core.address import Address
 from misstep.core.stats import Array
-from misstep.store.pack import StoredTensor
+from misstep.store.pack import Place, bytes_of
 
 WhenFull = Literal["wait", "drop"]
 _ALIGNMENT = 64
@@ -31,17 +30,18 @@ _ALIGNMENT = 64
 class Job:
     """One tensor on its way. `same` is an earlier one with the same bytes: only its place is noted again."""
 
-    address: Address
+    name: bytes
     dtype: str
     shape: tuple[int, ...]
     same: Job | None = None
-    stored: StoredTensor | None = None
+    place: Place | None = None
+    """Where its bytes lie, once they are written."""
     begin: int = 0
     size: int = 0
 
 
-Write = Callable[[Job, Any], None]
-"""Puts a job's bytes into the pack and sets `stored`; must not raise."""
+Write = Callable[[Job, memoryview | None], None]
+"""Puts a job's bytes into the pack and sets `place`; must not raise."""
 
 
 class Ring:
@@ -108,7 +108,7 @@ class DumpBuffer:
                 # Larger than the whole block: written from where it lies, once everything before it is done.
                 self.waits += 1
                 self._changed.wait_for(lambda: not self._jobs)
-                self._write(job, values)
+                self._write(job, bytes_of(values))
                 return True
             begin = self.ring.take(size)
             if begin is None:

@@ -15,7 +15,6 @@ import sys
 import time
 import zlib
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,6 +38,10 @@ MB = 1 << 20
 _WAITING_MB = 16
 """Journal and graph records kept in memory while the disk is in trouble."""
 _NEVER_DROPPED = frozenset({"start", "hit", "verdict", "finding", "watchpoint", "level", "state", "end"})
+
+_THIS_PROCESS = [os.getpid()]
+"""Asked for every tensor, and a system call each time it is really asked: so only a fork asks."""
+os.register_at_fork(after_in_child=lambda: _THIS_PROCESS.__setitem__(0, os.getpid()))
 
 EndReason = Literal["finished", "failed", "stopped"]
 
@@ -77,7 +80,7 @@ class RunWriter:
         self._pack_full = self._pack_full_told = False
         self._problem_told = False
         self._lost_told = 0
-        self._pid = os.getpid()
+        self._pid = _THIS_PROCESS[0]
         self._rows = statsfile.RowBuilder()
         self._tensors = self._shapes = 0
         self._waiting: list[tuple[str, bytes]] = []
@@ -152,43 +155,50 @@ class RunWriter:
 
     def tensor(self, address: Address, tensor: Any, dtype: str, shape: tuple[int, ...]) -> bool:
         """Keep a whole tensor (an array or any buffer, in C order); False when it could not be kept."""
-        return self.store(address, tensor, dtype, shape) is not None
-
-    def store(self, address: Address, tensor: Any, dtype: str, shape: tuple[int, ...]) -> pack.StoredTensor | None:
-        """Like tensor(), and tells where it lies. Pack and index have one thread of their own at a time, any thread."""
         if self._inert():
-            return None
+            return False
         data = pack.bytes_of(tensor)
         pack.check_size(dtype, shape, len(data))
+        return self.place(pack.name_of(address), data, dtype, shape) is not None
+
+    def place(self, name: bytes, data: memoryview, dtype: str, shape: tuple[int, ...]) -> pack.Place | None:
+        """Put bytes into the pack under a name of pack.name_of(), and tell where they lie.
+
+        From any thread, but pack and index belong to one at a time.
+        """
+        if self._inert():
+            return None
         if not self._files:
             self._lose("tensor")
             return None
         packed = self._files[3]
         begin = packed.size or pack.HEADER_BYTES
         gap = pack.padding(begin)
-        if begin + gap + len(data) > self._pack_limit:
+        size = len(data)
+        if begin + gap + size > self._pack_limit:
             self._lose("tensor")
             self._pack_full = True
             return None
-        if packed.append(data, before=bytes(gap)) < len(data) or packed.error is not None:
+        if packed.append(data, before=bytes(gap)) < size or packed.error is not None:
             self._lost_tensor(packed)
             return None
-        stored = pack.StoredTensor(address, dtype, shape, begin + gap, len(data), zlib.crc32(data))
-        return self._indexed(stored)
+        return self.name_place(name, (begin + gap, size, zlib.crc32(data)), dtype, shape)
 
-    def store_again(
-        self, address: Address, stored: pack.StoredTensor, shape: tuple[int, ...]
-    ) -> pack.StoredTensor | None:
-        """Another name for bytes that are in the pack already: a record that points to the same place."""
-        return None if self._inert() else self._indexed(replace(stored, address=address, shape=shape))
-
-    def _indexed(self, stored: pack.StoredTensor) -> pack.StoredTensor | None:
+    def name_place(self, name: bytes, place: pack.Place, dtype: str, shape: tuple[int, ...]) -> pack.Place | None:
+        """A record for bytes that are in the pack: the only one, or another name for the same memory."""
+        if self._inert():
+            return None
+        record = pack.named_record(name, place, dtype, shape)
         index = self._files[4]
-        record = pack.pack_record(stored)
         if index.append(record) < len(record):
             self._lost_tensor(index)
             return None
-        return stored
+        return place
+
+    @property
+    def mine(self) -> bool:
+        """False after the end, and in a forked child: its words would land among ours."""
+        return not self._inert()
 
     def heartbeat(self) -> None:
         """This process lives, though no step has ended: for readers on other machines. From any thread."""
@@ -229,7 +239,7 @@ class RunWriter:
 
     def _inert(self) -> bool:
         # A forked child (a DataLoader worker) has the same file descriptors; its records would land among ours.
-        return self._closed or os.getpid() != self._pid
+        return self._closed or _THIS_PROCESS[0] != self._pid
 
     def _open(self) -> bool:
         if self._inert():

@@ -1,0 +1,197 @@
+"""What dumping costs beyond writing the bytes: one step of a small GPT, with every tensor kept.
+
+    python bench/dump.py            a table
+    python bench/dump.py --json     one JSON object
+
+Module and operator level: (the step with its dump − writing the same bytes once into one file) / the bare step. All in
+CPU time of the process, the kernel's part of a write included; bare, written and dumped steps alternate. Small tensors:
+5,000 of 4 kB through the dumper. Asynchronous: CPU time of the training thread alone, against the synchronous dump.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+from measure import report
+
+MB = 1 << 20
+
+
+class Dumping:
+    """One step of a training under a session that dumps; its pack is emptied after each."""
+
+    def __init__(self, step: Callable[[], Any], pattern: str, **settings: Any) -> None:
+        from misstep.adapters.base import adapter_named
+        from misstep.capture.session import Session
+        from misstep.settings import Settings
+
+        self.step = step
+        self.folder = tempfile.mkdtemp(prefix="misstep-bench-")
+        self.adapter = adapter_named("pytorch")
+        given = {"dir": self.folder, "dump": pattern, "pack_mb": 1 << 20, "replay": False, **settings}
+        self.session = Session(Settings(given))
+
+    def __call__(self) -> None:
+        self.session.use(self.adapter)
+        self.adapter.attach(self.session)
+        self.step()
+        dumper = self.session.dumper
+        if dumper is not None and dumper.buffer is not None:
+            dumper.buffer.drain()
+        self.adapter.detach()
+
+    def sizes(self) -> list[int]:
+        """Bytes of every tensor in the pack, each memory once."""
+        from misstep.store.reader import open_run
+
+        run = open_run(self.session.run_directory or "")
+        once = {stored.offset: stored.bytes for stored in run.tensors()}
+        return [once[offset] for offset in sorted(once)]
+
+    @property
+    def names(self) -> int:
+        return self.session.dumper.kept if self.session.dumper is not None else 0
+
+    def empty(self) -> None:
+        writer = self.session.writer
+        if writer is not None and writer._files[3].size:
+            os.truncate(writer._files[3].path, 64)
+            writer._files[3].size = 64
+
+    def close(self) -> None:
+        self.session.end("finished")
+        shutil.rmtree(self.folder)
+
+
+def plain_write(sizes: list[int], block: Any, path: Path) -> None:
+    """The same bytes once, into one file, as fast as one can."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    at = 0
+    for size in sizes:
+        begin = at % max(len(block) - size, 1)
+        os.write(descriptor, block[begin : begin + size])
+        at += size
+    os.close(descriptor)
+
+
+def level_rows(level: str, title: str, rounds: int) -> tuple[float, list[dict[str, Any]]]:
+    import torch
+    from models import training
+
+    torch.set_num_threads(1)
+    step = training("gpt")
+    dumping = Dumping(step, "*@1:", level=level)
+    dumping()
+    dumping()  # the second knows every name already
+    sizes, names = dumping.sizes(), dumping.names // 2
+    block = memoryview(np.random.default_rng(0).integers(0, 255, 256 * MB, np.uint8).data)
+    target = Path(dumping.folder) / "plain"
+    work: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
+        "bare": (step, lambda: None),
+        "control": (step, lambda: None),
+        "write": (lambda: plain_write(sizes, block, target), lambda: target.unlink()),
+        "dump": (dumping, dumping.empty),
+    }
+    dumping.empty()
+    step()
+    taken: dict[str, list[float]] = {name: [] for name in work}
+    order = list(work)
+    for number in range(rounds):
+        for name in order[number % 4 :] + order[: number % 4]:
+            run, clean = work[name]
+            began = time.process_time()
+            run()
+            taken[name].append(time.process_time() - began)
+            clean()
+    dumping.close()
+    ratios = [
+        (dump - write) / bare for bare, write, dump in zip(taken["bare"], taken["write"], taken["dump"], strict=True)
+    ]
+    whole = [dump / bare for bare, dump in zip(taken["bare"], taken["dump"], strict=True)]
+    control = statistics.median(a / b for a, b in zip(taken["control"], taken["bare"], strict=True))
+    return control, [
+        {"case": f"{title} beyond writing", "value": round(statistics.median(ratios), 3), "unit": "x bare"},
+        {"case": f"{title} writing included", "value": round(statistics.median(whole), 3), "unit": "x bare"},
+        {"case": f"{title} tensors", "value": names, "unit": "names"},
+        {"case": f"{title} bytes", "value": round(sum(sizes) / MB), "unit": "MB"},
+    ]
+
+
+def thread_rows(rounds: int) -> list[dict[str, Any]]:
+    """CPU time the training thread spends on a dumped step, synchronous and asynchronous."""
+    from models import training
+
+    step = training("gpt")
+    modes = {"synchronous": Dumping(step, "*@1:"), "asynchronous": Dumping(step, "*@1:", dump_async=True)}
+    taken: dict[str, list[float]] = {name: [] for name in (*modes, "bare")}
+    for number in range(rounds + 1):
+        for name in ("bare", *modes):
+            began = time.thread_time()
+            (modes[name] if name in modes else step)()
+            if number:
+                taken[name].append(time.thread_time() - began)
+            if name in modes:
+                modes[name].empty()
+    for mode in modes.values():
+        mode.close()
+    cost = {name: statistics.median(a - b for a, b in zip(taken[name], taken["bare"], strict=True)) for name in modes}
+    return [
+        {"case": f"{name}, training thread beyond bare", "value": round(1000 * seconds, 1), "unit": "ms a step"}
+        for name, seconds in cost.items()
+    ] + [{"case": "asynchronous / synchronous", "value": round(cost["asynchronous"] / cost["synchronous"], 3), "unit": "x"}]  # fmt: skip
+
+
+def small_rows(count: int = 5000) -> list[dict[str, Any]]:
+    """Many tensors of 4 kB through the dumper, as an adapter hands them over."""
+    from misstep.adapters.fake import FakeAdapter
+    from misstep.adapters.fake_framework import FakeTensor
+    from misstep.capture.session import Session
+    from misstep.settings import Settings
+
+    folder = tempfile.mkdtemp(prefix="misstep-bench-")
+    session = Session(Settings({"dir": folder, "dump": "*", "recommended": False}))
+    session.use(FakeAdapter())
+    session.going_live(session.adapters[0])
+    node = session.catalog.node("net", "module", "Net")
+    numbers = [session.catalog.tensor(node, "output", slot) for slot in range(count)]
+    shape = session.catalog.shape((1024,))
+    tensors = [FakeTensor(np.full(1024, slot, np.float32)) for slot in range(count)]
+    rows = [session.frame.reserve(number, shape, 1) for number in numbers]
+    session._refresh_wants()
+    calls = [session.wants[number] for number in numbers]
+    began = time.process_time()
+    for call, row, tensor in zip(calls, rows, tensors, strict=True):
+        call(row, tensor)
+    each = (time.process_time() - began) / count
+    session.end("finished")
+    shutil.rmtree(folder)
+    return [{"case": "small tensor (4 kB)", "value": round(1e6 * each, 2), "unit": "us each"}]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--rounds", type=int, default=7)
+    given = parser.parse_args()
+    with contextlib.redirect_stdout(sys.stderr):
+        control, rows = level_rows("module", "module level", given.rounds)
+        _, operators = level_rows("op", "operator level", max(3, given.rounds // 2))
+        rows += operators + small_rows() + thread_rows(max(3, given.rounds // 2))
+    report(control, rows, as_json=given.json)
+
+
+if __name__ == "__main__":
+    main()
