@@ -16,14 +16,18 @@ from misstep.core.finding import Finding
 from misstep.core.graph import Source
 from misstep.store.foreign.mindspore_graph import INSIDE_PACKAGE
 
-_FRAME = re.compile(r"^#? ?\d* ?In file (?P<file>.+?):(?P<line>\d+)", re.MULTILINE)
+_FRAME = re.compile(r"^[ #\d-]*In file (?P<file>.+?):(?P<line>\d+)", re.MULTILINE)
 _SECTION = re.compile(r"^- (?P<title>The Traceback of Net Construct Code|The Function Call Stack)", re.MULTILINE)
 _IR = re.compile(r"See file '(?P<path>[^']+)'")
-_MARKED = re.compile(r"#-{8,}> (?P<depth>\d+)\s*\n\s*%\d+\((?P<node>[^)]*)\) = (?P<type>[^\s(]+)\(")
+_MARKED = re.compile(
+    r"#-{8,}> (?P<depth>\d+)\s*\n\s*%\d+\((?P<node>[^)]*)\) = (?P<type>[^\s(]+)\(.*\n(?:\s*: \((?P<given>.*)\) -> )?"
+)
+_TENSOR = re.compile(r"Tensor\[(\w+)\]\]?, (\([\d, -]*\))")
 _UNSUPPORTED = re.compile(r"Unsupported op \[(\w+)\]|[Kk]ernel (\w+) unregistered|(\w+) is not supported on CPU")
 
 _WAYS_OUT = {
     "Conv2DExt": "use nn.Conv2d: mint.nn.Conv2d has no kernel on CPU",
+    "ConvolutionGrad": "use nn.Conv2d: the convolutions of mint have no kernel on CPU",
     "Conv1DExt": "use nn.Conv1d: mint.nn.Conv1d has no kernel on CPU",
     "Conv3DExt": "use nn.Conv3d: mint.nn.Conv3d has no kernel on CPU",
     "LayerNormExt": "use nn.LayerNorm: mint.nn.LayerNorm has no kernel on CPU",
@@ -95,15 +99,27 @@ def _reason(text: str) -> str:
 
 
 def _marked_node(text: str) -> str:
-    """The node analyze_fail.ir marks last: `CNode_34 (MatMul)`."""
+    """The node analyze_fail.ir marks last, with what it was given: `x = matmul(Float32 (4, 16), Float32 (4, 15))`."""
     named = _IR.search(text)
     if named is None:
         return ""
     try:
-        marks = list(_MARKED.finditer(Path(named["path"]).read_text(encoding="utf-8", errors="replace")))
+        ir = Path(named["path"]).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
+    marks = list(_MARKED.finditer(ir))
     if not marks:
         return ""
     last = max(marks, key=lambda one: int(one["depth"]))
-    return f"{last['node']} ({last['type'].removeprefix('PrimFunc_')})"
+    given = ", ".join(f"{dtype} {shape}" for dtype, shape in _TENSOR.findall(last["given"] or ""))
+    return f"{last['node']} = {_called(last, ir)}({given})"
+
+
+def _called(mark: re.Match[str], ir: str) -> str:
+    """What the node calls; `%1` is a name looked up a few lines above it."""
+    kind = mark["type"].removeprefix("PrimFunc_")
+    if not kind.startswith("%"):
+        return kind
+    begin = ir.rfind("subgraph @", 0, mark.start())
+    found = re.findall(rf"^\s*{kind}\([^)]*\) = \w+\(.*?([\w.]+)\"?\)\s*$", ir[begin : mark.start()], re.MULTILINE)
+    return str(found[-1]) if found else kind

@@ -7,6 +7,7 @@ option that MindSpore remarks on becomes a finding too, so that it is read once 
 from __future__ import annotations
 
 import logging
+import sys
 import traceback
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from misstep.adapters.source import source_line
 from misstep.capture.compilefailure import compile_failure
 from misstep.capture.graphmode import follow_graphs
+from misstep.capture.oldnumpy import numpy_problem
 from misstep.core.finding import Finding
 from misstep.core.graph import Source
 
@@ -25,9 +27,19 @@ _MOST_REMARKS = 20
 
 def prepare_for_mindspore(session: Session) -> None:
     """Called once MindSpore is imported, before its adapter is attached."""
+    _warn_of_numpy()
     follow_graphs(session)
     session.explainers.append(lambda error: explain(session, error))
     Remarks(session).listen()
+
+
+def _warn_of_numpy() -> None:
+    import numpy
+
+    mindspore = sys.modules.get("mindspore")
+    problem = numpy_problem(str(getattr(mindspore, "__version__", "")), numpy.__version__)
+    if problem:
+        print(f"misstep: {problem}", file=sys.stderr)
 
 
 def explain(session: Session, error: BaseException) -> dict[str, Any]:

@@ -1,0 +1,74 @@
+"""Two ranks under msrun, on the CPU: each has its directory, and the one that went wrong is named."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+from story import RunCommand, Write, updates
+
+pytestmark = [pytest.mark.story, pytest.mark.mindspore]
+
+TRAIN = """
+    import mindspore as ms, numpy as np
+    from mindspore import nn, ops
+    from mindspore.communication import get_rank, init
+
+    ms.set_context(mode=ms.PYNATIVE_MODE, device_target="CPU")
+    init()
+    rank = get_rank()
+
+    class Net(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.fc1, self.act, self.fc2 = nn.Dense(4, 8), nn.Tanh(), nn.Dense(8, 1)
+
+        def construct(self, x):
+            return self.fc2(self.act(self.fc1(x)))
+
+    net, loss_fn, reduce = Net(), nn.MSELoss(), ops.AllReduce()
+    optimizer = nn.SGD(net.trainable_params(), 0.01)
+    rng = np.random.default_rng(rank)
+
+    def forward(x, y):
+        return loss_fn(net(x), y)
+
+    differentiate = ms.value_and_grad(forward, None, optimizer.parameters)
+    for step in range(1, 5):
+        x = rng.standard_normal((8, 4)).astype(np.float32)
+        if rank == 1 and step == 3:
+            x[0] = np.nan
+        loss, gradients = differentiate(ms.Tensor(x), ms.Tensor(np.zeros((8, 1), np.float32)))
+        optimizer(tuple(reduce(gradient) / 2 for gradient in gradients))
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def test_every_rank_of_msrun_has_its_own_directory_and_the_bad_one_is_named(
+    write: Write, misstep_command: RunCommand
+) -> None:
+    write("train.py", TRAIN)
+    bin = Path(sys.executable).parent
+    launcher = ("--worker_num=2", "--local_worker_num=2", "--join=True", f"--master_port={free_port()}")
+    result = misstep_command(
+        "run",
+        str(bin / "msrun"),
+        *launcher,
+        "train.py",
+        environment={"PATH": f"{bin}{os.pathsep}{os.environ['PATH']}", "GLOG_v": "3"},
+    )
+    assert result.exit == 0, result.err[-3000:]
+    run = result.run
+    assert run.ranks == (0, 1)
+    assert [updates(run, rank) for rank in run.ranks] == [[1, 2, 3, 4], [1, 2, 3, 4]]
+    assert run.verdict is not None
+    assert (run.verdict.rank, run.verdict.step, run.verdict.phase) == (1, 3, "input")
+    assert "rank 1" in result.err
