@@ -1,4 +1,4 @@
-"""With only the guard on, a bad step explains itself: it is run again, and operator, line, phase and samples are named."""
+"""With only the guard on, a bad step explains itself: run again, it names operator, line, phase and samples."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from story import SECONDS, RunCommand, RunStory, Write, environment_of_a_user
+from story import SECONDS, RunCommand, RunStory, environment_of_a_user
 
 pytestmark = pytest.mark.story
 
@@ -204,3 +204,123 @@ def test_a_fault_is_named_by_operator_line_phase_and_step_with_only_the_guard_on
     if fault.phase != "optimizer":
         assert verdict["exact"] == "exact"
     assert result.out == untouched(result.folder)
+
+
+SAMPLES = """
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+    from torch.utils.data import DataLoader, Dataset
+
+    GUILTY = {guilty}
+
+    class Numbers(Dataset):
+        def __init__(self):
+            torch.manual_seed(1)
+            self.x, self.y = torch.randn(320, 8), torch.randint(0, 4, (320,))
+            self.files = [f"pictures/{{number}}.png" for number in range(320)]
+            for number in GUILTY:
+                self.x[number] = {value}
+
+        def __len__(self):
+            return 320
+
+        def __getitem__(self, index):
+            return self.x[index], self.y[index]
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc, self.norm, self.head = nn.Linear(8, 8), {norm}, nn.Linear(8, 4)
+
+        def forward(self, x):
+            return self.head(F.relu(self.norm(self.fc({forward}))))
+
+    torch.manual_seed(0)
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    for x, y in DataLoader(Numbers(), batch_size=64, num_workers={workers}):
+        loss = F.cross_entropy(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+BATCH_NORM, LAYER_NORM = "nn.BatchNorm1d(8)", "nn.LayerNorm(8)"
+SINGLE = {
+    "NaN in the first sample": (192, "torch.nan", LAYER_NORM, "x", 0),
+    "NaN in the last sample": (255, "torch.nan", LAYER_NORM, "x", 0),
+    "NaN spread by batch norm": (209, "torch.nan", BATCH_NORM, "x", 0),
+    "Inf spread by batch norm": (230, "torch.inf", BATCH_NORM, "x", 0),
+    "a negative under a root": (200, "-10.0", BATCH_NORM, "torch.sqrt(x + 9)", 0),
+    "a zero under a logarithm": (221, "0.0", LAYER_NORM, "torch.log(x.abs())", 0),
+    "a zero that divides": (222, "0.0", BATCH_NORM, "x / x.norm(dim=1, keepdim=True)", 0),
+    "an overflow of exp": (193, "200.0", LAYER_NORM, "torch.exp(x)", 0),
+    "a square that overflows": (254, "1e30", BATCH_NORM, "x * x", 0),
+    "a sample from a worker": (240, "torch.nan", BATCH_NORM, "x", 2),
+}  # fmt: skip
+"""(index in the dataset, its value, the network's normalisation, what the network does to its input, workers)"""
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_the_guilty_sample_is_found_among_sixty_four(
+    name: str, run_story: RunStory, misstep_command: RunCommand
+) -> None:
+    index, value, norm, forward, workers = SINGLE[name]
+    script = SAMPLES.format(guilty=[index], value=value, norm=norm, forward=forward, workers=workers)
+    result = run_story(script, "--level", "guard")
+    assert result.exit == 0, result.err
+    (event,) = result.run.events("samples")
+    facts = event.facts
+    assert (facts["step"], facts["samples"], facts["dataset_indices"]) == (4, [index - 192], [index])
+    assert facts["names"] == [f"pictures/{index}.png"]
+    assert facts["runs"] <= 2 * 6 + 4
+    assert f"sample {index - 192} of the 64" in shown(misstep_command)["verdict"]["note"]
+    kept = result.run.tensor(f"sample.{index - 192}:input@4")
+    assert kept.shape == (8,)
+
+
+def test_three_guilty_samples_are_all_named(run_story: RunStory) -> None:
+    script = SAMPLES.format(guilty=[194, 209, 250], value="torch.nan", norm=BATCH_NORM, forward="x", workers=0)
+    (event,) = run_story(script, "--level", "guard").run.events("samples")
+    assert event.facts["samples"] == [2, 17, 58]
+
+
+SCALER = """
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    scaler = torch.amp.GradScaler("cpu", init_scale={scale}, growth_interval=1000)
+    for number in range(1, {steps} + 1):
+        with torch.autocast("cpu", dtype=torch.float16):
+            loss = net(torch.randn(16, 8)).square().mean()
+        if number % {every} == 0:
+            loss = loss * 1e38  # planted
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+"""
+
+
+def test_steps_that_a_gradient_scaler_skips_raise_no_alarm_and_say_which_operator_overflowed(
+    run_story: RunStory, misstep_command: RunCommand
+) -> None:
+    result = run_story(SCALER.format(scale="2.0**10", steps=12, every=6), "--level", "guard")
+    assert result.exit == 0, result.err
+    facts = shown(misstep_command)
+    assert facts["verdict"] is None
+    assert [hit for hit in facts["hits"] if hit["severity"] == "error"] == []
+    assert facts["findings"] == []
+    skipped = [event.facts for event in result.run.events("skipped")]
+    assert len(skipped) == 2
+    assert all("# planted" in one["source"] or "backward" in one["source"] for one in skipped)
+
+
+def test_a_gradient_scaler_that_skips_too_often_is_told(run_story: RunStory) -> None:
+    result = run_story(SCALER.format(scale="2.0**10", steps=60, every=2), "--level", "guard")
+    assert [finding.rule for finding in result.run.findings] == ["loss_scale_skips"]
+    assert result.run.verdict is None

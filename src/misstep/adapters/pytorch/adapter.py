@@ -104,6 +104,8 @@ class PyTorchAdapter:
             self._listen_to(listener)
         self.modules.install()
         self._undo.append(self.modules.remove)
+        self.loader.install()
+        self._undo.append(self.loader.remove)
         self._patch_backward()
         self._patch_scaler()
         self._undo.append(watch_collectives(self))
@@ -151,8 +153,6 @@ class PyTorchAdapter:
 
     def arm_replay(self, on: bool) -> None:
         """Keep what it takes to run a step again; at op level there is no need to."""
-        if on != self.tape.armed:
-            (self.loader.install if on else self.loader.remove)()
         self.tape.arm(on)
 
     def replay(self) -> Replayed:
@@ -305,6 +305,7 @@ class PyTorchAdapter:
                 result = original(tensors, *args, **kwargs)
                 self.cells[PHASE] = BETWEEN
                 self._guarded("after backward", self.tape.backward_ends)
+                self._guarded("after backward", self.modules.backward_ends)
                 return result
             except BaseException as error:
                 self.user_raised(error, -1)

@@ -4,7 +4,7 @@ again with only some of them."""
 from __future__ import annotations
 
 import weakref
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ class LoaderWatch:
 
     def __init__(self) -> None:
         self.last: tuple[tuple[int, ...], weakref.ref[Any] | None] = ((), None)
-        self._chosen: weakref.WeakKeyDictionary[Any, deque[Any]] = weakref.WeakKeyDictionary()
+        self._chosen: weakref.WeakKeyDictionary[Any, dict[int, Any]] = weakref.WeakKeyDictionary()
         self._originals: tuple[Any, Any] | None = None
 
     def install(self) -> None:
@@ -38,13 +38,13 @@ class LoaderWatch:
 
         def _next_index(loader: Any) -> Any:
             chosen = index(loader)
-            watch._chosen.setdefault(loader, deque()).append(chosen)
+            # Workers are sent their tasks ahead of time: the number of the task tells which batch it will be.
+            watch._chosen.setdefault(loader, {})[getattr(loader, "_send_idx", 0)] = chosen
             return chosen
 
         def __next__(loader: Any) -> Any:
             data = following(loader)
-            waiting = watch._chosen.get(loader)
-            chosen = waiting.popleft() if waiting else None
+            chosen = watch._chosen.get(loader, {}).pop(getattr(loader, "_rcvd_idx", 1) - 1, None)
             known = isinstance(chosen, list | tuple) and all(isinstance(one, int) for one in chosen)
             dataset = getattr(loader, "_dataset", None)
             watch.last = (tuple(chosen) if known and chosen else (), None if dataset is None else _weak(dataset))

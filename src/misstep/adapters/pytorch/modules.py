@@ -50,6 +50,10 @@ class ModuleSeam:
         """Inside an outermost module, below module level."""
         self._output_rows: dict[int, tuple[int, ...]] = {}
         """By module node: the rows of its output gradients in this step."""
+        self._awaited: dict[tuple[int, int], int] = {}
+        """By (node, call): inputs whose gradient has not arrived yet."""
+        self._in_backward: dict[tuple[int, int], None] = {}
+        """Calls whose backward has begun and is not known to be over, in that order."""
 
     def install(self) -> None:
         original = self._original = nn.Module.__call__
@@ -80,6 +84,8 @@ class ModuleSeam:
         self._calls.clear()
         self._hooked.clear()
         self._output_rows.clear()
+        self._awaited.clear()
+        self._in_backward.clear()
 
     def double(self, *, watching: bool) -> ModuleSeam:
         """Another seam for a replay: it keeps its own account of the step."""
@@ -200,6 +206,7 @@ class ModuleSeam:
             if producer >= 0:
                 self._edge(seer.frame.tensors[producer], node, number, slot, tensor)
             if tensor.requires_grad and tensor.grad_fn is not None:
+                self._awaited[node, call] = self._awaited.get((node, call), 0) + 1
                 self._hook(tensor, catalog.tensor(node, "grad_input", slot, call), node)
         return tuple(rows)
 
@@ -260,14 +267,40 @@ class ModuleSeam:
                 else:
                     # What the module's backward made of the gradients of its outputs.
                     adapter.seer.see(number, gradient, self._output_rows.get(node))
+            places = self._passed(names)
             if listener.stepping:
-                number, node = names[0]
-                listener.at_node(Place(node, "backward", "before", "module", graph.tensors[number].call))
+                for place in places:
+                    listener.at_node(place)
         except TrainingStopped:
             raise
         except Exception as error:
             listener.trouble("at the gradient of a module", error)
         adapter.cost_ns += perf_counter_ns() - start
+
+    def _passed(self, names: list[tuple[int, int]]) -> list[Place]:
+        """Backward leaves the modules that took this tensor, the innermost first, and enters those that gave it."""
+        tensors = self.adapter.catalog.graph.tensors
+        places = []
+        for number, node in reversed(names):
+            call = tensors[number].call
+            key = (node, call)
+            if tensors[number].role == "grad_output":
+                if key not in self._in_backward:
+                    self._in_backward[key] = None
+                    places.append(Place(node, "backward", "before", "module", call))
+                continue
+            self._awaited[key] = left = self._awaited.get(key, 0) - 1
+            if left == 0 and self._in_backward.pop(key, key) is None:
+                places.append(Place(node, "backward", "after", "module", call))
+        return places
+
+    def backward_ends(self) -> None:
+        """Modules whose inputs need no gradient (the first of a network) are done when all of backward is."""
+        listener = self.adapter.listener
+        while self._in_backward:
+            (node, call), _ = self._in_backward.popitem()
+            if listener.stepping and self.watching:
+                listener.at_node(Place(node, "backward", "after", "module", call))
 
     def output_gradients(self, node: int) -> tuple[int, ...] | None:
         """Rows of a module's output gradients in this step; what its parameters' gradients were computed from."""

@@ -149,7 +149,7 @@ class _double:
         self._globals = {name: getattr(optimizers, name) for name in _GLOBAL_HOOKS}
         for name, hooks in self._globals.items():
             setattr(optimizers, name, type(hooks)())
-        state = type(optimizer.state)(optimizer.state.default_factory)  # type: ignore[attr-defined, call-arg]
+        state = type(optimizer.state)(optimizer.state.default_factory)
         for weight, entries in optimizer.state.items():
             twin = self.twins.get(id(weight)) if isinstance(weight, torch.Tensor) else None
             if twin is not None and isinstance(entries, dict):
