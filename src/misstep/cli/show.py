@@ -16,6 +16,7 @@ from misstep.cli.render import terminal
 from misstep.cli.story import tell_history, tell_story
 from misstep.core.address import Address, Pattern
 from misstep.core.stats import TensorStats
+from misstep.diagnosis.silent import all_findings
 from misstep.errors import RunNotFound
 from misstep.store.reader import Run, open_run
 
@@ -62,7 +63,7 @@ def run_facts(run: Run) -> dict[str, Any]:
         "verdict": run.verdict,
         "verdicts": run.verdicts,
         "hits": run.hits(),
-        "findings": run.findings,
+        "findings": all_findings(run),
         "watchpoints": run.watchpoints,
         "steps": [{"rank": rank, **_fields(step)} for rank in run.ranks for step in run.steps(rank)],
         "last_step": run.last_step,
@@ -98,7 +99,7 @@ def has_trouble(run: Run) -> bool:
     return (
         run.verdict is not None
         or any(hit.severity == "error" for hit in run.hits())
-        or any(finding.severity != "info" for finding in run.findings)
+        or any(finding.severity != "info" for finding in all_findings(run))
     )
 
 

@@ -29,6 +29,7 @@ from misstep.core.finding import TensorFact, Verdict
 from misstep.core.run import Step
 from misstep.core.stats import TensorStats
 from misstep.core.watch import Hit
+from misstep.diagnosis.silent import all_findings
 from misstep.store.reader import Run
 
 _COLOURS = {"error": "red", "warning": "yellow", "info": "cyan"}
@@ -44,7 +45,7 @@ def tell_story(console: Console, run: Run, *, most: int) -> None:
     else:
         _tell_verdict(console, run.verdict, ranks=len(run.ranks))
     _tell_hits(console, run.hits(), most=most)
-    for finding in run.findings[:most]:
+    for finding in all_findings(run)[:most]:
         _title(console, words.TITLE_FINDINGS())
         console.print(Text(finding.title, style=_COLOURS[finding.severity]))
         for line in (*finding.evidence, finding.advice, f"$ {finding.command}" if finding.command else ""):
