@@ -224,7 +224,7 @@ def _tell_lines(console: Console, title: str, lines: Sequence[str], *, style: st
     if lines:
         _title(console, title)
         for line in lines:
-            console.print(Padding(Text(line, style=style), (0, 0, 0, 2)))
+            console.print(Text(f"  {line}", style=style))
 
 
 def _title(console: Console, title: str) -> None:

@@ -89,6 +89,7 @@ class Crash:
     log: tuple[str, ...]
     events: tuple[dict[str, Any], ...]
     batch: tuple[dict[str, Any], ...]
+    """What the network was called with last: type, shape, digest."""
     environment: dict[str, str] = field(default_factory=dict)
     device: dict[str, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
@@ -126,7 +127,7 @@ def explain(bundle: Bundle) -> Crash:
         steps=steps,
         log=tuple(line for line in rank.log.splitlines() if line.strip())[-40:],
         events=tuple(_events(bundle)),
-        batch=tuple(steps[-1].get("batch", ())) if steps else (),
+        batch=tuple(record.get("batch", {}).get("tensors", ())),
         environment=dict(report.get("environment", {})),
         device=dict(report.get("device", {})),
         problems=tuple(bundle.manifest.get("problems", ())),

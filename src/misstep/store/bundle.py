@@ -161,8 +161,21 @@ def _record(recorded: Recorded, paths: RankPaths) -> dict[str, Any]:
         "collective_since": now[cells.SINCE] / 1e9,
         "collectives_done": now[cells.COLLECTIVES_DONE],
         "steps": list(recorded.steps),
+        "batch": _batch(paths),
         "torn": recorded.torn,
         **{name: fact for name, fact in recorded.notes.items() if name not in ("files", "export")},
+    }
+
+
+def _batch(paths: RankPaths) -> dict[str, Any]:
+    """What the network was called with last, without the values."""
+    found = read_batch(paths.batch)
+    if found is None:
+        return {}
+    step, tensors = found
+    return {
+        "step": step,
+        "tensors": [{"dtype": one.dtype, "shape": list(one.shape), "digest": one.digest} for one in tensors],
     }
 
 
