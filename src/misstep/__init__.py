@@ -3,6 +3,7 @@
     import misstep
     session = misstep.attach(model, optimizer)      # the training loop stays as it is
     run = misstep.open_run("missteps/try-7")        # live or finished
+    debug = misstep.connect("last")                 # pause, step and look, from another process
 
 The public names are looked up when they are first used: importing misstep imports nothing else.
 """
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from misstep.capture.process import attach
     from misstep.capture.session import Session
+    from misstep.client import connect
     from misstep.compare.layers import diff
     from misstep.compare.offline import offline
     from misstep.core.address import Address
@@ -32,6 +34,7 @@ __all__ = [
     "Session",
     "__version__",
     "attach",
+    "connect",
     "diff",
     "offline",
     "open_run",
@@ -44,6 +47,7 @@ _HOMES = {
     "Run": "misstep.store.reader",
     "Session": "misstep.capture.session",
     "attach": "misstep.capture.process",
+    "connect": "misstep.client",
     "diff": "misstep.compare.layers",
     "offline": "misstep.compare.offline",
     "open_run": "misstep.store.reader",

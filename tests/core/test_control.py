@@ -101,7 +101,7 @@ def test_next_goes_from_node_to_node_and_then_to_the_end_of_the_step():
         place = train(control, steps=1, start=start)
         seen.append(place)
         start = spots().index(place) + 1 if isinstance(place, Spot) else 0
-    shown = [spot for spot in spots() if spot.when == ("before" if spot.phase == "backward" else "after")]
+    shown = [spot for spot in spots() if spot.when == "after"]
     assert seen == [*shown, 1, Spot("encoder.0", "forward", "after")]
 
 

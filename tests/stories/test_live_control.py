@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from livestory import FOREVER, NETWORK, Live
 
+from misstep.client import Debugger
 from misstep.core import messages as m
 from misstep.errors import StaleCommand, TensorUnavailable
 from misstep.store.reader import open_run
@@ -51,14 +52,19 @@ def test_a_session_from_the_initial_weights_to_a_clean_end(live: Live):
 
     for node, phase, when in (
         ("decoder:grad_output", "backward", "before"),
+        ("decoder:grad_input", "backward", "after"),
         ("encoder.0:grad_output", "backward", "before"),
+        ("encoder:grad_input", "backward", "after"),
         ("optimizer:grad", "optimizer", "before"),
+        ("optimizer:param", "optimizer", "after"),
     ):
         debug.run_to(node)
         place = debug.wait("paused").place
         assert place is not None
-        assert (place.phase, place.when) == (phase, when)
+        assert (f"{place.node}", place.phase, place.when) == (node.partition(":")[0], phase, when)
         assert debug.state.step == 3
+        if node == "decoder:grad_input":
+            np.testing.assert_array_equal(debug.tensor(node), debug.tensor("encoder.1:grad_output"))
 
     debug.run_to("no.such.node")
     state = debug.wait("paused")
@@ -77,21 +83,73 @@ def test_a_session_from_the_initial_weights_to_a_clean_end(live: Live):
     assert open_run(run).state == "stopped"
 
 
-def test_next_stops_at_operators_when_asked(live: Live):
-    live.train(FOREVER, pause_at_start=1, level="op")
+def test_next_goes_module_by_module_through_forward_backward_and_optimizer(live: Live):
+    live.train(FOREVER, pause_at_start=1)
     debug = live.debugger()
     debug.wait("paused")
-    debug.step()
+    places = []
+    while (state := walk(debug)).place is not None:
+        places.append((state.place.node, state.place.phase))
+    assert places == [
+        ("encoder.0", "forward"),
+        ("encoder.1", "forward"),
+        ("encoder", "forward"),
+        ("decoder", "forward"),
+        ("Network", "forward"),
+        ("loss", "loss"),
+        ("decoder", "backward"),
+        ("encoder.1", "backward"),
+        ("encoder.0", "backward"),
+        ("encoder", "backward"),
+        ("Network", "backward"),
+        ("optimizer", "optimizer"),
+    ]
+    assert (state.step, state.reason and state.reason.text) == (1, "step 1 ended")
+
+
+def test_next_goes_operator_by_operator_when_asked(live: Live):
+    """The training is watched module by module; only the steps somebody walks through are seen operator by operator."""
+    live.train(FOREVER, pause_at_start=1)
+    debug = live.debugger()
     debug.wait("paused")
     debug.granularity("operator")
-    kinds = []
-    for _ in range(6):
-        debug.next()
-        place = debug.wait("paused").place
-        kinds.append(place.kind if place else "")
-    assert "operator" in kinds
-    debug.stop()
-    debug.wait("ended")
+    debug.step()
+    debug.wait("paused")
+    places = []
+    while (state := walk(debug)).place is not None:
+        if state.place.kind == "operator":
+            places.append((state.place.phase, state.place.node, state.place.type))
+            values = debug.tensor(f"{state.place.node}~{state.place.call}:output")
+            assert np.isfinite(values).all()
+            line = state.place.source
+            assert line is not None
+            assert line.file.endswith("train.py")
+    assert state.step == 2
+    forward = [(node, type) for phase, node, type in places if phase in ("forward", "loss")]
+    assert forward == [
+        ("script/randn", "aten.randn"),
+        ("encoder.0/addmm", "aten.addmm"),
+        ("encoder.1/tanh", "aten.tanh"),
+        ("decoder/addmm", "aten.addmm"),
+        ("script/pow", "aten.pow"),
+        ("script/mean", "aten.mean"),
+    ]
+    backward = [node for phase, node, _ in places if phase == "backward"]
+    scopes = [node.partition("/")[0] for node in backward]
+    assert list(dict.fromkeys(scopes))[-3:] == ["decoder", "encoder.1", "encoder.0"]
+    assert "encoder.1/TanhBackward0/tanh_backward" in backward
+    updates = [type for phase, _, type in places if phase == "optimizer"]
+    assert updates
+    assert set(updates) <= {"aten.add_", "aten._foreach_add_"}
+    debug.run_to("encoder.1/tanh")
+    place = debug.wait("paused").place
+    assert place is None or place.node == "encoder.1/tanh"
+
+
+def walk(debug: Debugger) -> m.State:
+    """To the next node."""
+    debug.next()
+    return debug.wait("paused")
 
 
 def test_a_paused_tensor_can_be_compared_with_the_step_before(live: Live):

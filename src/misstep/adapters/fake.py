@@ -176,6 +176,7 @@ class FakeAdapter:
             self._flow.loss(loss)
 
     def _before_update(self, optimizer: Descent) -> None:
+        self._flow.backward_ends()
         listener = self._listening()
         self._go_live()
         named = [

@@ -43,7 +43,7 @@ Measure = Callable[[Any], Memory | None]
 class Call:
     """One run of a module or an operator within the step."""
 
-    __slots__ = ("call", "gradients", "inputs", "made", "name", "node", "operator", "outputs", "parent")
+    __slots__ = ("awaited", "call", "gradients", "inputs", "made", "name", "node", "operator", "outputs", "parent")
 
     def __init__(self, node: int, name: str, call: int, parent: Call | None, operator: bool = False) -> None:
         self.node = node
@@ -57,6 +57,8 @@ class Call:
         """Output rows of what ran directly inside."""
         self.gradients: list[int] = []
         """Rows of the gradients of its outputs, once backward came by."""
+        self.awaited: set[int] = set()
+        """Rows of its inputs whose gradient has not arrived yet."""
 
 
 class Flow:
@@ -81,6 +83,8 @@ class Flow:
         self._consumers: dict[int, list[tuple[Call, int]]] = {}
         self._parameter_gradients: dict[str, int] = {}
         self._last_gradient: int | None = None
+        self._in_backward: dict[Call, None] = {}
+        """Modules whose backward has begun and is not known to be over, in that order."""
         self.losses: list[int] = []
         self.outside.made.clear()
 
@@ -173,10 +177,34 @@ class Flow:
             if found is not None:
                 call.gradients.append(found)
                 self._last_gradient = found
-        if owners and self.listener.stepping:
-            call = owners[0][0]
-            kind: Any = "operator" if call.operator else "module"
-            self.listener.at_node(Place(call.node, "backward", "before", kind, call.call))
+        places = self._passed(row, owners)
+        if self.listener.stepping:
+            for place in places:
+                self.listener.at_node(place)
+
+    def _passed(self, row: int, owners: Sequence[tuple[Call, int]]) -> list[Place]:
+        """Backward leaves whatever took this tensor, the innermost first, and enters whatever gave it."""
+        places: list[Place] = []
+        for call, _ in reversed(self._consumers.get(row, ())):
+            call.awaited.discard(row)
+            if call.operator:
+                places.append(Place(self._backward_node(call.node), "backward", "after", "operator", call.call))
+            elif not call.awaited and self._in_backward.pop(call, call) is None:
+                places.append(Place(call.node, "backward", "after", "module", call.call))
+        for call, _ in reversed(owners):
+            if call.operator:
+                places.append(Place(self._backward_node(call.node), "backward", "before", "operator", call.call))
+            elif call not in self._in_backward:
+                self._in_backward[call] = None
+                places.append(Place(call.node, "backward", "before", "module", call.call))
+        return places
+
+    def backward_ends(self) -> None:
+        """Modules whose inputs need no gradient (the first of a network) are done when all of backward is."""
+        while self._in_backward:
+            call, _ = self._in_backward.popitem()
+            if self.listener.stepping:
+                self.listener.at_node(Place(call.node, "backward", "after", "module", call.call))
 
     def gradients(self, named: Iterable[tuple[str, Any, Any, Sequence[int]]]) -> None:
         """Rows for parameter gradients, in one kernel call: (name, parameter, gradient, nodes that use it)."""
@@ -301,6 +329,8 @@ class Flow:
             self._consumers.setdefault(row if source is None else source, []).append((call, slot))
             if source is not None:
                 self._connect(source, call, slot)
+                if self.has_maker(source):
+                    call.awaited.add(source)
         return tuple(rows)
 
     def _give(self, call: Call, tensors: Sequence[Any], inputs: tuple[int, ...]) -> list[tuple[Any, int]]:

@@ -77,6 +77,8 @@ class Controller:
         self._digests = Digests(session)
         self._initial: Digest | None = None
         self._cond = threading.Condition()
+        self._telling = threading.Lock()
+        """Two threads tell where we are; what was found out first is said first."""
         self._jobs: deque[tuple[str, Callable[[], None]]] = deque()
         self._queued: dict[str, QueuedView] = {}
         self._told_rev = 0
@@ -339,8 +341,9 @@ class Controller:
             self._told_nodes = 0
             self._tell_initial()
             # Steps that ended between the introduction and its acceptance were told to nobody.
-            self._told_rev = self.control.rev
-            self._send(Stand(self._standing()))
+            with self._telling:
+                self._told_rev = self.control.rev
+                self._send(Stand(self._standing()))
         with self._cond:
             if not connected:
                 self.control.coordinated = False
@@ -421,9 +424,10 @@ class Controller:
     def _push(self) -> None:
         """Tell where we are, when it changed; and whether nodes are wanted."""
         self._refresh_wants()
-        if self.control.rev != self._told_rev and self._linked():
-            self._told_rev = self.control.rev
-            self._send(Stand(self._standing(), self.edits.views() if self.control.phase == "paused" else ()))
+        with self._telling:
+            if self.control.rev != self._told_rev and self._linked():
+                self._told_rev = self.control.rev
+                self._send(Stand(self._standing(), self.edits.views() if self.control.phase == "paused" else ()))
 
     def _refresh_wants(self) -> None:
         self._set_wants(self.control.wants_nodes and not self._closed)

@@ -64,9 +64,7 @@ class Control:
         if isinstance(goal, Soon):
             self._pause(Reason("user", "paused on request"))
         elif isinstance(goal, NextNode) and self._is_next(spot):
-            done = "the gradient reached" if spot.phase == "backward" and spot.when == "before" else "ran"
-            text = f"{spot.node} ran ({spot.phase})" if done == "ran" else f"{done} {spot.node}"
-            self._reach(Reason("node", text))
+            self._reach(Reason("node", f"{spot.node} ran ({spot.phase})"))
         elif isinstance(goal, ToNode) and goal.matches(spot):
             self._reach(Reason("node", f"reached {goal}"))
         return self._verdict()
@@ -128,7 +126,9 @@ class Control:
         if command.op == "granularity":
             self.granularity = command.granularity or "module"
             self.rev += 1
-            return f"nodes are {self.granularity}s now"
+            # A step is watched as closely as it was when it began.
+            since = "now" if self.spot is None else "from the next step on"
+            return f"nodes are {self.granularity}s {since}"
         if command.op == "pause":
             return self._ask_pause()
         if command.op in ("continue", "terminate", "detach"):
@@ -264,11 +264,8 @@ class Control:
         self.rev += 1
 
     def _is_next(self, spot: Spot) -> bool:
-        """A node that has something new to show: its output, or in a module's backward the gradient that has arrived
-        (not every framework can tell when a module's backward is over)."""
-        if spot.kind == "operator":
-            return self.granularity == "operator" and spot.when == "after"
-        return spot.when == ("before" if spot.phase == "backward" else "after")
+        """A node that has run and has something to show: its output, or in backward the gradients it made."""
+        return spot.when == "after" and (spot.kind != "operator" or self.granularity == "operator")
 
     @property
     def _at_boundary(self) -> bool:

@@ -26,7 +26,7 @@ from misstep.core.window import look, side_by_side
 from misstep.core.wire import HUB_FILE, AskTensor, FromTrainee
 from misstep.errors import ControlError, RunError, RunNotFound, StaleCommand, TensorUnavailable, nearest
 from misstep.hub import reading
-from misstep.hub.live import Bus
+from misstep.hub.live import Bus, Numbered
 from misstep.hub.liverun import LiveRun
 from misstep.hub.trainees import Trainee, TraineeServer
 from misstep.store.layout import is_run
@@ -204,6 +204,13 @@ class Hub:
         first = live.rev if live is not None else 1
         rev, step = self._shown.get(name, (first, run.last_step.number if run.last_step else 0))
         return m.State(name, rev, "ended" if live is not None and live.ended else "offline", step)
+
+    def standing(self, name: str = "") -> list[Numbered]:
+        """Where every live run is, or one, as events for a client that has just come."""
+        states = [run.state() for run in self.live.values() if run.ranks and name in ("", run.name)]
+        for state in states:
+            state.seq = self.bus.seq
+        return [Numbered(state, time.monotonic()) for state in states]
 
     def hits(self, name: str) -> list[HitView]:
         """Of the run directory, and those the trainees told us that are not written yet."""

@@ -113,6 +113,9 @@ async def _answer(hub: Hub, socket: WebSocket, lock: asyncio.Lock, client: Clien
             await _send(socket, lock, m.Pong(message.id))
         elif isinstance(message, m.Subscribe):
             client.subscribe(message)
+            if "state" in message.ch:
+                # A change between the welcome and this subscription went by unheard.
+                client.replay(hub.standing(message.run))
             await _send(socket, lock, m.Ack(message.id, hub.bus.seq))
         elif isinstance(message, m.Unsubscribe):
             client.wanted.pop(message.id, None)

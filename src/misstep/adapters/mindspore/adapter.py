@@ -282,6 +282,8 @@ class MindSporeAdapter:
         try:
             result = gradient(executor, obj, operation, weights, *rest)
             self.cells[PHASE] = BETWEEN
+            with self.guarded("after backward"):
+                self.flow.backward_ends()
             return result
         except BaseException as error:
             self._raised(error, None)
