@@ -74,7 +74,8 @@ class Remarks(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage()
-        if "deprecated" not in text or text in self._told or len(self._told) >= _MOST_REMARKS:
+        # Remarks on operators come from inside MindSpore (nn.Adam makes one); options are the user's.
+        if "deprecated" not in text or "context" not in text or text in self._told or len(self._told) >= _MOST_REMARKS:
             return
         self._told.add(text)
         self._waiting.append(
