@@ -30,10 +30,10 @@ ARROWS: dict[str, set[str]] = {
 }
 FOR_EVERYBODY = {"errors", "settings"}
 FRAMEWORKS = {
-    "torch": ("adapters/pytorch/*", "train/*_torch.py"),
-    "mindspore": ("adapters/mindspore/*", "train/*_mindspore.py"),
+    "torch": ("adapters/pytorch/*", "train/*_torch.py", "train/bridges/keras.py"),
+    "mindspore": ("adapters/mindspore/*", "train/*_mindspore.py", "train/bridges/mindspore.py"),
 }
-"""Who may import a framework: its adapter, and the modules of `train` that subclass its classes, named after it."""
+"""Who may import a framework: its adapter, and the modules of `train` that subclass its classes, named after it or a bridge to it."""
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 

@@ -201,6 +201,38 @@ def test_every_setting_has_a_default_and_says_what_it_means_on_torch() -> None:
         assert isinstance(meaning.default, meaning.kinds)
 
 
+# ── lines of the guides ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.mindspore
+def test_the_line_that_sets_pynative_mode_for_debugging() -> None:
+    import mindspore as ms
+
+    context.set_context(mode=context.PYNATIVE_MODE)
+    assert ms.get_context("mode") == ms.PYNATIVE_MODE
+
+
+def test_the_line_that_asks_for_an_ascend_says_that_there_is_none_and_changes_nothing() -> None:
+    with pytest.raises(SettingError, match="torch sees no Ascend here"):
+        context.set_context(mode=context.GRAPH_MODE, device_target="Ascend", device_id=0)
+    assert context.get_context("device_target") == "CPU"
+
+
+SYNCHRONOUS = """
+import mindspore as ms
+from misstep.train import set_context
+
+set_context(pynative_synchronize=True)
+print(ms.ops.add(ms.Tensor([1]), 1))
+"""
+
+
+@pytest.mark.mindspore
+def test_the_line_that_waits_for_every_operator_is_taken() -> None:
+    done = subprocess.run([sys.executable, "-c", SYNCHRONOUS], capture_output=True, text=True, check=True)
+    assert done.stdout == "[2]\n"
+
+
 # ── seeds ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -83,13 +83,18 @@ def set_context(**settings: Any) -> None:
     """
     # Everything is checked before anything takes effect: half a configuration is worse than none.
     checked = {name: _checked(name, value) for name, value in settings.items()}
-    for name, value in checked.items():
-        if name == "env_config_path" and value:
-            _apply_memory_reuse(use_env_config(value))
-        _given[name] = value
-    for framework in ("torch", "mindspore"):
-        if framework in sys.modules:
-            import_module(f"misstep.train.context_{framework}").apply(checked)
+    before = dict(_given)
+    try:
+        if checked.get("env_config_path"):
+            _apply_memory_reuse(use_env_config(checked["env_config_path"]))
+        _given.update(checked)
+        for framework in ("torch", "mindspore"):
+            if framework in sys.modules:
+                import_module(f"misstep.train.context_{framework}").apply(checked)
+    except Exception:
+        _given.clear()
+        _given.update(before)
+        raise
 
 
 def get_context(name: str) -> Any:
