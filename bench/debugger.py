@@ -20,6 +20,7 @@ import statistics
 import tempfile
 import threading
 import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="misstep-bench-debugger-") as folder:
         control, rows = training(Path(folder), quick=given.quick)
         rows += tile(Path(folder), quick=given.quick)
-        rows += crowd(Path(folder), trainees=10 if given.quick else 50, clients=10 if given.quick else 50)
+        many = 10 if given.quick else 50
+        rows += crowd(Path(folder), trainees=many, clients=many)
+        rows += crowd(Path(folder), trainees=many, clients=many, hits=400, rounds=1, name="burst")
     if given.json:
         print(json.dumps({"control": control, "rows": rows}))
         return
@@ -233,8 +236,10 @@ def tile(folder: Path, *, quick: bool) -> list[Row]:
 # ── many trainees, many browsers ──
 
 
-def crowd(folder: Path, *, trainees: int, clients: int, hits: int = 8, rounds: int = 10) -> list[Row]:
-    """Every hit of every trainee must reach every client."""
+def crowd(
+    folder: Path, *, trainees: int, clients: int, hits: int = 8, rounds: int = 10, name: str = "sim"
+) -> list[Row]:
+    """Every hit of every trainee must reach every client: as events, or asked for where a client could not follow."""
     from misstep.capture.link import Link
     from misstep.core.views import HitView
     from misstep.core.wire import LINK_PROTOCOL, Bye, Hits, Introduce, Standing, StepDone
@@ -244,8 +249,8 @@ def crowd(folder: Path, *, trainees: int, clients: int, hits: int = 8, rounds: i
     links: list[Link] = []
     for number in range(trainees):
 
-        def introduce(token: str, name: str = f"sim-{number}") -> Introduce:
-            return Introduce(LINK_PROTOCOL, token, name, "", 0, 1, socket.gethostname(), 1, Standing("running", 1, 0))
+        def introduce(token: str, run: str = f"{name}-{number}") -> Introduce:
+            return Introduce(LINK_PROTOCOL, token, run, "", 0, 1, socket.gethostname(), 1, Standing("running", 1, 0))
 
         link = Link(
             introduce=introduce,
@@ -260,7 +265,11 @@ def crowd(folder: Path, *, trainees: int, clients: int, hits: int = 8, rounds: i
     expected = trainees * hits * rounds
     counted: list[int] = []
     ready = threading.Barrier(2)
-    browsers = threading.Thread(target=lambda: counted.extend(asyncio.run(_browsers(hub, clients, expected, ready))))
+    runs = [f"{name}-{number}" for number in range(trainees)]
+    gaps: list[int] = []
+    browsers = threading.Thread(
+        target=lambda: counted.extend(asyncio.run(_browsers(hub, runs, clients, expected, ready, gaps)))
+    )
     browsers.start()
     ready.wait(60)
     start = time.perf_counter()
@@ -277,13 +286,17 @@ def crowd(folder: Path, *, trainees: int, clients: int, hits: int = 8, rounds: i
     for link in links:
         link.close(Bye("finished"))
     hub.stop()
+    what = f"{trainees} trainees with {hits * rounds} hits each to {clients} browsers"
     return [
-        row(f"hits lost, {trainees} trainees to {clients} browsers", clients * expected - sum(counted), "hits"),
-        row("hits delivered to browsers", sum(counted) / taken, "hits/s"),
+        row(f"hits lost, {what}", clients * expected - sum(counted), "hits"),
+        row(f"hits delivered, {what}", sum(counted) / taken, "hits/s"),
+        row(f"browsers that could not follow and asked for the rest, {what}", len(gaps), "times"),
     ]
 
 
-async def _browsers(hub: Any, clients: int, expected: int, ready: threading.Barrier) -> list[int]:
+async def _browsers(
+    hub: Any, runs: list[str], clients: int, expected: int, ready: threading.Barrier, gaps: list[int]
+) -> list[int]:
     from websockets.asyncio.client import connect
 
     from misstep.core import messages as m
@@ -311,8 +324,15 @@ async def _browsers(hub: Any, clients: int, expected: int, ready: threading.Barr
                     event = m.read_server(text)
                     assert isinstance(event, m.HitNews)
                     seen.add((event.run, event.hit.id))
-                    if len(seen) == expected:
-                        return len(seen)
+                elif '"t":"reset"' in text[:40]:
+                    event = m.read_server(text)
+                    assert isinstance(event, m.Reset)
+                    gaps.append(event.since)
+                    for run in runs:
+                        told = await asyncio.to_thread(_hits_since, hub, run, event.since)
+                        seen.update((run, hit) for hit in told)
+                if len(seen) == expected:
+                    return len(seen)
 
     started = asyncio.Semaphore(0)
     tasks = [asyncio.create_task(one(started)) for _ in range(clients)]
@@ -321,6 +341,14 @@ async def _browsers(hub: Any, clients: int, expected: int, ready: threading.Barr
     await asyncio.to_thread(ready.wait)
     done = await asyncio.gather(*tasks, return_exceptions=True)
     return [count if isinstance(count, int) else 0 for count in done]
+
+
+def _hits_since(hub: Any, run: str, seq: int) -> list[int]:
+    request = urllib.request.Request(
+        f"{hub.url}/api/v1/runs/{run}/hits?since={seq}&limit=100000", headers={"X-Misstep-Token": hub.token}
+    )
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as answer:
+        return [hit["id"] for hit in json.load(answer)["hits"]]
 
 
 def wait_for(holds: Callable[[], Any], *, seconds: float = 60.0) -> None:

@@ -88,6 +88,10 @@ class Debugger:
         self.events: list[m.ServerMessage] = []
         self._state: m.State | None = None
         self._answers: dict[str, Any] = {}
+        self._known: set[tuple[int, int]] = set()
+        """(rank, id) of the hits told."""
+        self._began = 0
+        """The step at which we came; what hit before is in hit_list()."""
         self._changed = threading.Condition()
         self._seq, self._session = 0, ""
         self._closed = False
@@ -99,6 +103,7 @@ class Debugger:
         with self._changed:
             if self._state is None:
                 self._state = msgspec.convert(self._get("state"), m.State)
+            self._began = self._state.step
 
     # ── control ──
 
@@ -313,7 +318,10 @@ class Debugger:
             try:
                 for data in self._socket:
                     if isinstance(data, str):
-                        self._take(m.read_server(data))
+                        message = m.read_server(data)
+                        self._take(message)
+                        if isinstance(message, m.Reset):
+                            self._catch_up(message.since)
             except Exception:
                 pass  # the connection broke; below it is made again
             if self._closed or not self._again():
@@ -351,8 +359,27 @@ class Debugger:
             elif isinstance(message, m.State) and message.run == self.run:
                 self._state = message
             elif isinstance(message, m.HitNews) and message.run == self.run:
-                self.hits.append(message.hit)
+                self._add(message.hit)
             self._changed.notify_all()
+
+    def _add(self, hit: HitView) -> None:
+        if (hit.rank, hit.id) not in self._known:
+            self._known.add((hit.rank, hit.id))
+            self.hits.append(hit)
+
+    def _catch_up(self, since: int) -> None:
+        """We were too slow, or the hub is another one: the hits we were not told are fetched."""
+        page, size = 0, 1000
+        while True:
+            found = self.hit_list(since=since, offset=page * size, limit=size).hits
+            with self._changed:
+                for hit in found:
+                    if hit.step >= self._began:
+                        self._add(hit)
+                self._changed.notify_all()
+            if len(found) < size:
+                return
+            page += 1
 
     def _get(self, what: str, **query: Any) -> Any:
         return json.loads(self._http(what, query))

@@ -18,10 +18,12 @@ from trainee import SmallTrainee
 from websockets.exceptions import InvalidStatus, WebSocketException
 from websockets.sync.client import connect
 
+from misstep.capture.link import Link
 from misstep.client import Debugger
 from misstep.core import messages as m
 from misstep.core.payloads import schema
-from misstep.core.wire import LINK_PROTOCOL, Introduce, Refused, Standing, frame, read_from_hub, sizes
+from misstep.core.views import HitView
+from misstep.core.wire import LINK_PROTOCOL, Bye, Hits, Introduce, Refused, Standing, frame, read_from_hub, sizes
 from misstep.errors import AddressError, ControlError, StaleCommand
 from misstep.hub import RunningHub
 
@@ -368,3 +370,46 @@ def debugger_of(hub: RunningHub, run: str) -> Debugger:
 
 def _no_bare_nan(word: str) -> Any:
     raise AssertionError(f"JSON has no {word}")
+
+
+def test_no_hit_of_a_burst_is_lost_to_a_client_that_could_not_follow(
+    hub: RunningHub, ask: Ask, monkeypatch: pytest.MonkeyPatch
+):
+    """Four times as many hits at once as may wait for a client, on two runs: the client is told, and fetches them."""
+    monkeypatch.setattr("misstep.hub.live.MUST_WAITING", 100)
+    links = [simulated(hub, name) for name in ("left", "right")]
+    with debugger_of(hub, "left") as debug, debugger_of(hub, "right") as other:
+        for start in (0, 400):
+            for link in links:
+                views = tuple(
+                    HitView(number, 1, f"a:output@{number}#0", "a", "output", 0, number, 0, "NaN")
+                    for number in range(start + 1, start + 401)
+                )
+                link.tell_hits(lambda serial, views=views: Hits(serial, views))  # type: ignore[misc]
+            for one in (debug, other):
+                hits = one.wait_hit(start + 400)
+                assert sorted(hit.id for hit in hits) == list(range(1, start + 401))
+        gaps = [event.since for event in debug.events if isinstance(event, m.Reset)]
+        assert gaps
+        assert gaps == sorted(gaps)
+        last = max(event.seq for event in debug.events if isinstance(event, m.HitNews | m.State))
+        assert json.loads(ask(f"/api/v1/runs/left/hits?since={last}")[2])["total"] == 0
+    for link in links:
+        link.close(Bye("finished"))
+
+
+def simulated(hub: RunningHub, name: str) -> Link:
+    """A trainee that is only a link, but a real one."""
+
+    def introduce(token: str) -> Introduce:
+        return Introduce(LINK_PROTOCOL, token, name, "", 0, 1, "here", 1, Standing("running", 1, 0))
+
+    link = Link(
+        introduce=introduce,
+        received=lambda words: None,
+        changed=lambda connected: None,
+        address=hub.link,
+        token=hub.token,
+    )
+    link.start()
+    return link

@@ -350,12 +350,13 @@ export interface Reason {
   rank: number | null;
 }
 
-/** The gap is too old to be filled: fetch the snapshot, then go on from `seq`. */
+/** Events were left out: fetch the snapshot and the hits after `since`, then go on from `seq`. */
 export interface Reset {
   t: "reset";
   snapshot_url: string;
   seq: number;
   session: string;
+  since: number;
 }
 
 export interface Resume {

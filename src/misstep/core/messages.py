@@ -188,11 +188,16 @@ class Lag(Message, tag="lag"):
 
 
 class Reset(Message, tag="reset"):
-    """The gap is too old to be filled: fetch the snapshot, then go on from `seq`."""
+    """Events were left out: fetch the snapshot and the hits after `since`, then go on from `seq`.
+
+    No hit is lost by this: `runs/RUN/hits?since=SINCE` has them all; one that also arrives as an event has the same id.
+    """
 
     snapshot_url: str
     seq: int
     session: str = ""
+    since: int = 0
+    """The last event that was sent before the gap; 0 when that was another hub's."""
 
 
 class Pong(Message, tag="pong"):

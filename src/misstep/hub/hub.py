@@ -212,8 +212,8 @@ class Hub:
             state.seq = self.bus.seq
         return [Numbered(state, time.monotonic()) for state in states]
 
-    def hits(self, name: str) -> list[HitView]:
-        """Of the run directory, and those the trainees told us that are not written yet."""
+    def hits(self, name: str, *, since: int = 0) -> list[HitView]:
+        """Of the run directory, and those the trainees told us that are not written yet; all, or after an event."""
         live = self.live.get(name)
         told = dict(live.hits) if live is not None else {}
         try:
@@ -222,7 +222,7 @@ class Hub:
         except RunError:
             if live is None:
                 raise
-        return list(told.values())
+        return [hit for hit in told.values() if not since or live is None or live.is_after(hit, since)]
 
     def watchpoints(self, name: str) -> tuple[WatchpointView, ...]:
         live = self.live.get(name)

@@ -92,8 +92,9 @@ class Client:
     def __init__(self, *, max_hz: float = 4.0) -> None:
         self.wanted: dict[str, m.Subscribe] = {}
         self.max_hz = max_hz
-        self.overrun = False
-        """It was too far behind: everything waiting was thrown away and it must start anew."""
+        self.gap: int | None = None
+        """It was too far behind and everything waiting was thrown away: the last number it was sent before that."""
+        self._sent = 0
         self._must: deque[Numbered] = deque()
         self._latest: dict[tuple[str, ...], Numbered] = {}
         self._dropped: dict[str, int] = {}
@@ -115,7 +116,7 @@ class Client:
             if len(self._must) > MUST_WAITING:
                 self._must.clear()
                 self._latest.clear()
-                self.overrun = True
+                self.gap = self._sent if self.gap is None else self.gap
             self._ready.set()
             return
         key = _key(event)
@@ -130,12 +131,19 @@ class Client:
         self._must.extend(events)
         self._ready.set()
 
+    def take_gap(self) -> int | None:
+        """Where events are missing, once: the client must be told before it is sent anything newer."""
+        gap, self.gap = self.gap, None
+        return gap
+
     async def next(self) -> list[bytes]:
         """What to send now; waits until there is something, and superseded things not more often than max_hz."""
         while True:
             await self._ready.wait()
-            if self._must or self.overrun:
+            if self._must or self.gap is not None:
                 out = [one.bytes for one in self._must]
+                if self.gap is None and self._must:
+                    self._sent = self._must[-1].seq
                 self._must.clear()
                 if not self._latest:
                     self._ready.clear()

@@ -65,6 +65,8 @@ class LiveRun:
         self.phase: ControlPhase = "running"
         self.reason: Reason | None = None
         self.hits: dict[tuple[int, int], HitView] = {}
+        self._told: dict[tuple[int, int], int] = {}
+        """By hit: the number of the event that told it."""
         self.watchpoints: dict[int, WatchpointView] = {}
         self.losses: list[Number | None] = []
         self.steps: dict[int, int] = {}
@@ -190,11 +192,19 @@ class LiveRun:
             return
         self.hits[key] = hit
         while len(self.hits) > HITS_KEPT:
-            del self.hits[next(iter(self.hits))]
+            oldest = next(iter(self.hits))
+            del self.hits[oldest]
+            self._told.pop(oldest, None)
         watch = self.watchpoints.get(hit.watchpoint)
         if watch is not None:
             watch.hits += 1
-        self._publish(m.HitNews(self.name, hit))
+        news = m.HitNews(self.name, hit)
+        self._publish(news)
+        self._told[key] = news.seq
+
+    def is_after(self, hit: HitView, seq: int) -> bool:
+        """Whether a hit was told after this event. One we no longer know the number of counts as one."""
+        return self._told.get((hit.rank, hit.id), seq + 1) > seq
 
     def _watch_changed(self, op: Any, view: WatchpointView) -> None:
         before = self.watchpoints.pop(view.id, None)

@@ -75,7 +75,8 @@ async def _welcome(hub: Hub, socket: WebSocket, lock: asyncio.Lock, client: Clie
         client.replay(missed)
         return
     if hello.resume is not None:
-        await _send(socket, lock, m.Reset("api/v1/snapshot", bus.seq, bus.session))
+        since = hello.resume.seq if hello.resume.session == bus.session else 0
+        await _send(socket, lock, m.Reset("api/v1/snapshot", bus.seq, bus.session, since))
     for run in hub.live.values():
         if run.ranks:
             state = run.state()
@@ -86,12 +87,13 @@ async def _welcome(hub: Hub, socket: WebSocket, lock: asyncio.Lock, client: Clie
 async def _write(hub: Hub, socket: WebSocket, lock: asyncio.Lock, client: Client) -> None:
     try:
         while True:
-            for data in await client.next():
+            waiting = await client.next()
+            since = client.take_gap()
+            if since is not None:
+                await _send(socket, lock, m.Reset("api/v1/snapshot", hub.bus.seq, hub.bus.session, since))
+            for data in waiting:
                 async with lock:
                     await socket.send_text(data.decode())
-            if client.overrun:
-                client.overrun = False
-                await _send(socket, lock, m.Reset("api/v1/snapshot", hub.bus.seq, hub.bus.session))
     except (WebSocketDisconnect, RuntimeError, OSError):
         pass
 

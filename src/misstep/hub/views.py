@@ -12,6 +12,7 @@ import io
 import math
 from collections.abc import Awaitable, Callable
 from typing import Any, get_args
+from weakref import WeakKeyDictionary
 
 import msgspec
 import numpy as np
@@ -32,10 +33,13 @@ from misstep.errors import (
 )
 from misstep.hub import reading
 from misstep.hub.hub import Hub
+from misstep.store.reader import Run
 
 Handler = Callable[[Hub, Request], Awaitable[Response]]
 LARGEST_BODY = m.LARGEST_MESSAGE
 _JSON = msgspec.json.Encoder()
+_GRAPHS: WeakKeyDictionary[Run, tuple[str, bytes]] = WeakKeyDictionary()
+"""The last graph sent of each open run, by its tag."""
 
 
 def routes(hub: Hub) -> list[Route]:
@@ -121,7 +125,15 @@ async def _graph(hub: Hub, request: Request) -> Response:
     run, rank = hub.reader(_name(request)), _int(request, "rank", 0)
     graph = run.graph(rank)
     tag = f"g{rank}-{len(graph.nodes)}-{len(graph.edges)}-{len(graph.tensors)}"
-    return tagged(request, tag, lambda: reading.graph_columns(run, rank))
+    return tagged(request, tag, lambda: _graph_once(run, rank, tag))
+
+
+def _graph_once(run: Run, rank: int, tag: str) -> msgspec.Raw:
+    """A graph of 50,000 operators takes a second to gather: every tab and reload gets what was made for the first."""
+    known = _GRAPHS.get(run)
+    if known is None or known[0] != tag:
+        known = _GRAPHS[run] = (tag, _JSON.encode(reading.graph_columns(run, rank)))
+    return msgspec.Raw(known[1])
 
 
 async def _scalars(hub: Hub, request: Request) -> Response:
@@ -155,7 +167,7 @@ async def _hits(hub: Hub, request: Request) -> Response:
     query = request.query_params
     return json_response(
         reading.hit_list(
-            hub.hits(_name(request)),
+            hub.hits(_name(request), since=_int(request, "since", 0)),
             watchpoint=int(query["watchpoint"]) if query.get("watchpoint") else None,
             step=int(query["step"]) if query.get("step") else None,
             node=query.get("node", ""),
