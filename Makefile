@@ -23,7 +23,6 @@ $(STAMP): pyproject.toml constraints.txt setup.py $(wildcard native/*)
 	$(PIP) torch==2.13.0 'numpy<2'
 	$(PIP) mindspore==2.10.0 'numpy<2'
 	$(PIP) --no-build-isolation --editable '.[torch,mindspore,tune,ui,dev]'
-	$(BIN)/python setup.py --quiet build_ext --inplace
 	touch $(STAMP)
 
 native: $(STAMP) ## build the native kernels again
@@ -39,8 +38,9 @@ browser: ## install Debian's Chromium and CJK fonts, for the browser tests
 	  (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-noto-cjk fontconfig)
 
 demo: $(STAMP) web ## train an example with a planted fault under misstep and read the verdict
-	$(BIN)/misstep run --level op --name demo $(BIN)/python examples/torch_log_of_negative.py
-	$(BIN)/misstep show last
+	$(BIN)/misstep run --level guard --name demo $(BIN)/python examples/torch_log_of_negative.py
+	$(BIN)/misstep show last --most 5
+	@echo "look around in a browser:  $(BIN)/misstep ui --open"
 
 test: $(STAMP) web browser lint ## everything CI runs
 	$(BIN)/python -m pytest tests -n 2 --dist loadfile
