@@ -4,9 +4,8 @@
                   └─ wanted by a `then dump`? ───► held until the step ends ── tripped? ──► pack
                                                                             └─ let go
 
-A tensor that passes under several names (a container returns its last child's output) lies in the pack once. Holding
-costs no copy: the tensor itself is kept alive, within the memory budget. A tensor that was written over before the step
-ended is not passed off as what it was: it is counted, and held as a copy from then on.
+A tensor that passes under several names (a container returns its last child's output) lies in the pack once. What
+could not be kept is counted, named, and told in the journal.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,6 +22,7 @@ from misstep.adapters.base import LEVELS, Level
 from misstep.adapters.frame import Catalog, Frame
 from misstep.capture.dumpbuffer import DumpBuffer, Job
 from misstep.capture.dumpconfig import read_dump_config
+from misstep.capture.dumphold import Holding
 from misstep.capture.dumpspec import MINDSPORE_VARIABLE, DumpSpec, parse_dump
 from misstep.core.address import Address
 from misstep.core.evaluate import Evaluator
@@ -56,16 +56,6 @@ class Dumped(Protocol):
     def trouble(self, where: str, error: BaseException) -> None: ...
 
 
-@dataclass(slots=True)
-class _Held:
-    """A tensor kept alive until the step ends."""
-
-    number: int
-    tensor: Any
-    version: int
-    copied: bool = False
-
-
 def dumper_for(owner: Dumped, array: Callable[[Any], Array]) -> Dumper:
     """The dumper of a session, with what its settings and MindSpore's variable ask for."""
     settings = owner.settings
@@ -93,8 +83,6 @@ class Dumper:
         self.specs: dict[int, DumpSpec] = {}
         self.kept = 0
         """Tensors stored, those that share memory included."""
-        self.unheld = 0
-        """Tensors that could not be held for a possible hit, within the memory budget."""
         self.asynchronous = asynchronous or bool(owner.settings.dump_async)
         self.buffer: DumpBuffer | None = None
         self._owner = owner
@@ -107,11 +95,9 @@ class Dumper:
         self._active: tuple[int, ...] | None = None
         self._known_to_watch = 0
         """Tensors that came later are held for every watchpoint until the step ends: cheaper than asking for each."""
-        self._held: dict[int, _Held] = {}
-        self._held_bytes = 0
-        self._fragile: set[int] = set()
+        self._holding = Holding(array, limit_bytes=int(owner.settings.memory_mb * 2**20) // HELD_SHARE)
         self._packed: dict[int, tuple[Place | Job, Any]] = {}
-        """By the first row of a memory in this step: its bytes in the pack or on their way there, and their layout."""
+        """By the first tensor of a memory in this step: its bytes in the pack or on their way, and their layout."""
         self._lost: list[str] = []
         self._lost_count = self._lost_told = self._unheld_told = 0
         self._hit_steps: dict[int, int] = {}
@@ -211,13 +197,12 @@ class Dumper:
                 self._keep_overflows(spec, frame)
         if not present:  # the initial weights: their rows are not those of the step under way
             self._packed.clear()
-        self._learn_fragile()
+        self._holding.learn()
         self.tell()
 
     def begin_step(self) -> None:
         """The step is left: let go of everything held."""
-        self._held.clear()
-        self._held_bytes = 0
+        self._holding.let_go()
         self._packed.clear()
 
     def tell(self) -> None:
@@ -231,12 +216,13 @@ class Dumper:
             self._lost_told = self._lost_count
         if new:
             writer.event("lost", counts=dict(writer.lost), tensors=named, new=new, step=self._owner.step)
-        if self.unheld > self._unheld_told:
+        refused = self._holding.refused
+        if refused > self._unheld_told:
             if not self._unheld_told:
                 limit = self._owner.settings.memory_mb / HELD_SHARE
-                writer.event("warning", text=f"a dump on a hit will lack {self.unheld} tensors: no room to hold them"
-                             f" until the step ends within {limit:g} MB (a fourth of memory_mb)")  # fmt: skip
-            self._unheld_told = self.unheld
+                text = f"a dump on a hit will lack {refused} tensors: no room to hold them until the step ends"
+                writer.event("warning", text=f"{text} within {limit:g} MB (a fourth of memory_mb)")
+            self._unheld_told = refused
 
     def close(self) -> None:
         """Everything on its way is written before this returns."""
@@ -262,7 +248,14 @@ class Dumper:
                     samples.append(spec.sample)
         if samples:
             return self._keeper(number, min(samples))  # 0, the whole, wins over any sample
-        return (lambda row, tensor: self._guarded(self._hold, row, number, tensor)) if hold else None
+        return self._holder(number) if hold else None
+
+    def _holder(self, number: int) -> Want:
+        return lambda row, tensor: self._guarded(self._holding.hold, number, tensor)
+
+    def replay_want(self, number: int) -> Want | None:
+        """What to call when a tensor passes in a replay of the step: what a hit may ask for is held there too."""
+        return self._holder(number) if self._watched and number not in self._holding else None
 
     def _guarded(self, act: Callable[..., Any], *given: Any, **more: Any) -> None:
         # An exception here would cut short what the adapter does after it; training and capture go on without us.
@@ -300,7 +293,8 @@ class Dumper:
             return
         # Aliases share an address in memory; only with the same layout do they also share their bytes.
         layout = values.nbytes if values.flags.c_contiguous and not sample else (values.shape, values.strides)
-        first = frame.same_memory(row)
+        # By tensor, not by row: a replay may put its own rows in the place of the step's.
+        first = frame.tensors[frame.same_memory(row)]
         known = self._packed.get(first)
         same = known[0] if known is not None and known[1] == layout else None
         if self.asynchronous:
@@ -366,31 +360,16 @@ class Dumper:
 
     # ── holding for a hit ─────────────────────────────────────────────────────────────────────────────────────
 
-    def _hold(self, row: int, number: int, tensor: Any) -> None:
-        first = self._owner.frame.same_memory(row)
-        size = 0
-        if first == row or first not in self._held:
-            size = int(getattr(tensor, "nbytes", -1))
-            size = self._array(tensor).nbytes if size < 0 else size
-        if self._held_bytes + size > int(self._owner.settings.memory_mb * 2**20) // HELD_SHARE:
-            self.unheld += 1
-            return
-        self._held_bytes += size
-        if number in self._fragile:
-            self._held[row] = _Held(number, self._array(tensor).copy(), 0, copied=True)
-        else:
-            self._held[row] = _Held(number, tensor, _version(tensor))
-
     def _keep_hits(self, id: int, hits: Sequence[Hit], frame: Frame) -> None:
         """Everything the watchpoint looks at, of the step in which it tripped, and what the culprits were made of."""
         if not self._may_dump(id):
             return
         self._hit_steps[id] = self._hit_steps.get(id, 0) + 1
         watched = set(self._owner.evaluator.watched(id))
-        mine = self._held if frame is self._owner.frame else {}
-        rows = {row for row, held in mine.items() if held.number in watched}
-        rows.update(hit.order for hit in hits)
-        inputs = {source for hit in hits if hit.order < len(frame) for source in frame.inputs_of(hit.order) or ()}
+        rows = {hit.order for hit in hits if hit.order < len(frame)}
+        inputs = {source for row in rows for source in frame.inputs_of(row) or ()}
+        if frame is self._owner.frame:
+            rows |= {row for row, number in enumerate(frame.tensors) if number in self._holding and number in watched}
         self._keep_rows(rows, inputs, frame)
 
     def _may_dump(self, id: int) -> bool:
@@ -400,9 +379,10 @@ class Dumper:
     def _keep_overflows(self, spec: DumpSpec, frame: Frame) -> None:
         rows: set[int] = set()
         inputs: set[int] = set()
-        for row, held in self._held.items():
-            role = self._addresses[held.number][0].role
-            if role in ("input", "grad_output") or held.number not in self._fits[spec.id] or not frame.nonfinite(row):
+        for row, number in enumerate(frame.tensors):
+            role = self._addresses[number][0].role
+            fits = number in self._holding and number in self._fits[spec.id] and role not in ("input", "grad_output")
+            if not fits or not frame.nonfinite(row):
                 continue
             if spec.most_overflows and self._overflows.get(spec.id, 0) >= spec.most_overflows:
                 break
@@ -416,29 +396,15 @@ class Dumper:
         """Rows that were asked for, and what they were computed from as far as it is still there."""
         for row in sorted(row for row in rows | inputs if row < len(frame)):
             number = frame.tensors[row]
-            held = self._held.get(row) if frame is self._owner.frame else None
-            ref = frame.refs[row]
-            tensor = held.tensor if held is not None else ref() if ref is not None else None
-            gone = ""
-            if tensor is None:
-                gone = "freed before the step ended"
-            elif held is not None and not held.copied and _version(tensor) != held.version:
-                gone = "written over before the step ended"
-            if not gone:
-                values = tensor if held is not None and held.copied else self._array(tensor)
+            held = frame is self._owner.frame and number in self._holding
+            values = self._holding.values(number) if held else self._alive(frame, row)
+            if values is not None:
                 self._guarded(self._keep, frame, row, number, values)
             elif row in rows:
-                self._lose(name_of(self._address(number, frame.step)), gone)
+                why = "written over before the step ended" if held else "freed before the step ended"
+                self._lose(name_of(self._address(number, frame.step)), why)
 
-    def _learn_fragile(self) -> None:
-        for held in self._held.values():
-            if not held.copied and _version(held.tensor) != held.version:
-                self._fragile.add(held.number)
-
-
-def _version(tensor: Any) -> int:
-    """How often a tensor was written to in place, where its framework counts that."""
-    try:
-        return int(tensor._version)
-    except Exception:  # a framework without the count, or one that refuses it (torch in inference mode)
-        return 0
+    def _alive(self, frame: Frame, row: int) -> Array | None:
+        ref = frame.refs[row]
+        tensor = ref() if ref is not None else None
+        return None if tensor is None else self._array(tensor)

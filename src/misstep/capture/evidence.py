@@ -107,6 +107,19 @@ def both(first: Callable[[int, Any], None], second: Callable[[int, Any], None]) 
 
 
 @dataclass(frozen=True, slots=True)
+class ReplayWants:
+    """Like a session's `wants`, but asked anew for each tensor: a replay meets operators nobody has met before."""
+
+    ask: Callable[[int], Callable[[int, Any], None] | None] | None
+
+    def get(self, number: int) -> Callable[[int, Any], None] | None:
+        return None if self.ask is None else self.ask(number)
+
+    def __bool__(self) -> bool:
+        return self.ask is not None
+
+
+@dataclass(frozen=True, slots=True)
 class RowEvidence:
     """What a condition may ask of one row."""
 

@@ -23,7 +23,7 @@ import numpy as np
 from misstep.adapters.base import LEVELS, Adapter, Level, Place, TrainingStopped, Update, adapter_for
 from misstep.adapters.frame import Catalog, Frame
 from misstep.capture.dumpspec import DumpSpec, asks_for_dump, parse_dump
-from misstep.capture.evidence import EvidenceRoom, RowEvidence, both
+from misstep.capture.evidence import EvidenceRoom, ReplayWants, RowEvidence, both
 from misstep.capture.facts import run_info
 from misstep.capture.plan import Plan
 from misstep.capture.present import live_tensor
@@ -425,6 +425,11 @@ class Session:
             self.dumper = dumper_for(self, self._array)
             self._wants_stale = True
         return self.dumper
+
+    @property
+    def replay_wants(self) -> ReplayWants:
+        """Who is to be called when a tensor passes in a replay of the step."""
+        return ReplayWants(self.dumper.replay_want if self.dumper is not None else None)
 
     def _level_for(self, step: int) -> Level:
         """As the plan says, and closer where a dump, or somebody who walks from node to node, needs it."""

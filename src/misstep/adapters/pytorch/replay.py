@@ -63,7 +63,7 @@ class QuietListener:
         self.catalog = real.catalog
         self.frame = frame
         self.step = real.step
-        self.wants: dict[int, Callable[[int, Any], None]] = {}
+        self.wants: Any = getattr(real, "replay_wants", {})
         self.trouble = real.trouble
 
     def _nothing(self, *facts: Any) -> None:
@@ -109,7 +109,7 @@ def stage(adapter: PyTorchAdapter, undo: Undo, outer: FrameType | None, *, watch
     adapter.listener = QuietListener(adapter.listener, frame)
     adapter.frame = frame
     adapter.operators = ReplayWatch(adapter, undo, watching=watch)
-    adapter.seer = tensors.Seer(adapter.catalog, frame, {})
+    adapter.seer = tensors.Seer(adapter.catalog, frame, adapter.listener.wants if watch else {})
     adapter.seer.row_of_memory = adapter.operators.row_of
     adapter.modules = seam.double(watching=watch)
     adapter.level = "op" if watch else "off"
