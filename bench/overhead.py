@@ -1,7 +1,8 @@
 """What watching costs: one training step under each level, as a ratio to the bare step.
 
-    python bench/overhead.py            a table
-    python bench/overhead.py --json     one JSON object
+    python bench/overhead.py                          a table
+    python bench/overhead.py --json                   one JSON object
+    python bench/overhead.py --framework mindspore    PyNative: guard and module; graph mode: guard
 
 Bare and watched steps of the same network alternate in one process, on one thread, in CPU time. The control is a bare
 step against a bare step: a difference smaller than the control's distance from 1 means nothing.
@@ -15,6 +16,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -50,14 +52,51 @@ def torch_rows(case: str, rounds: int) -> tuple[float, list[dict[str, Any]]]:
     return _measure(case, step, watched, rounds)
 
 
+def mindspore_rows(case: str, rounds: int, *, graph: bool = False) -> tuple[float, list[dict[str, Any]]]:
+    from models_mindspore import training
+
+    from misstep.adapters.mindspore.adapter import MindSporeAdapter
+    from misstep.capture.session import Session
+    from misstep.settings import Settings
+
+    step = training(case, graph=graph)
+
+    def watched(level: str) -> Callable[[], Any]:
+        session = Session(Settings({"level": "off" if level == "idle" else level, "dir": tempfile.mkdtemp()}))
+        adapter = MindSporeAdapter()  # one for each level, so that each keeps its names and its frame
+        session.use(adapter)
+        adapter._seams.remove()
+
+        def run() -> Any:
+            adapter._seams.install()
+            step()
+            adapter._seams.remove()
+
+        return run
+
+    title = f"{case} graph" if graph else case
+    return _measure(title, step, watched, rounds, ("guard",) if graph else ("guard", "module"))
+
+
 def _measure(
-    case: str, step: Callable[[], Any], watched: Callable[[str], Callable[[], Any]], rounds: int
+    case: str,
+    step: Callable[[], Any],
+    watched: Callable[[str], Callable[[], Any]],
+    rounds: int,
+    levels: tuple[str, ...] = LEVELS,
 ) -> tuple[float, list[dict[str, Any]]]:
     variants: dict[str, Callable[[], Any]] = {"bare": step, "control": step}
-    variants.update({level: watched(level) for level in LEVELS})
+    variants.update({level: watched(level) for level in levels})
     ratios = interleaved(variants, rounds=rounds)
-    rows = [{"case": f"{case} {level}", "value": round(ratios[level], 4), "unit": "x bare"} for level in LEVELS]
+    rows = [{"case": f"{case} {level}", "value": round(ratios[level], 4), "unit": "x bare"} for level in levels]
     return ratios["control"], rows
+
+
+def _cases(framework: str) -> list[Callable[[int], tuple[float, list[dict[str, Any]]]]]:
+    if framework == "pytorch":
+        return [partial(torch_rows, case) for case in ("cnn", "gpt")]
+    eager = [partial(mindspore_rows, case) for case in ("cnn", "gpt")]
+    return [*eager, *[partial(mindspore_rows, case, graph=True) for case in ("cnn", "gpt")]]
 
 
 def main() -> None:
@@ -68,8 +107,8 @@ def main() -> None:
     given = parser.parse_args()
     controls, rows = [], []
     with contextlib.redirect_stdout(sys.stderr):
-        for case in ("cnn", "gpt"):
-            control, of_case = torch_rows(case, given.rounds)
+        for measure in _cases(given.framework):
+            control, of_case = measure(given.rounds)
             controls.append(control)
             rows += of_case
     report(max(controls, key=lambda value: abs(value - 1)), rows, as_json=given.json)

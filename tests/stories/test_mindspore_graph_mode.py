@@ -175,3 +175,11 @@ def test_a_dump_of_the_users_own_is_left_alone_and_read(
     assert list((folder / "mine" / "rank_0").glob("*/0/0/*.npy"))
     verdict = verdict_of(misstep_command)
     assert (verdict["step"], verdict["op"], verdict["source"]["code"]) == (1, "Log", LOG)
+
+
+def test_a_training_that_is_killed_leaves_no_raw_files(run_story: RunStory) -> None:
+    dying = script() + "\n    import os, signal\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+    result = run_story(dying, "--level", "op")
+    assert result.exit == 137
+    assert not list(result.run.path.glob("compiled-*"))
+    assert [step.captured for step in result.run.steps() if step.number] == ["op"] * 4

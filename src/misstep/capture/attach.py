@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 from pathlib import Path
 from typing import Literal
 
@@ -15,6 +16,9 @@ Framework = Literal["pytorch", "mindspore"]
 
 SHIM = Path(__file__).resolve().parent / "shim"
 """The directory whose sitecustomize.py attaches; `misstep run` puts it at the front of PYTHONPATH."""
+
+SCRATCH = "compiled-"
+"""In a run directory, the beginning of the name of a folder for raw files about compiled code."""
 
 _LENT_PACKAGES = ("ml_dtypes", "msgspec")
 
@@ -43,6 +47,12 @@ def environment_for_child(environment: dict[str, str], run: Path) -> dict[str, s
         "MISSTEP_RUN": str(run.absolute()),
         "MISSTEP_PACKAGES": os.pathsep.join(_places_of(_LENT_PACKAGES)),
     }
+
+
+def remove_scratch(run: Path) -> None:
+    """Raw files of processes that were killed before they could tidy up."""
+    for folder in run.glob(f"{SCRATCH}*"):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _places_of(packages: tuple[str, ...]) -> list[str]:

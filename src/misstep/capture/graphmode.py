@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from misstep.capture.attach import SCRATCH
 from misstep.capture.graphfiles import PARAMETERS, CompiledGraph, DumpedFile, NodeFiles, dumped_files, read_graph
 from misstep.capture.plan import parse_steps
 from misstep.core.address import Role
@@ -63,6 +64,7 @@ class GraphFollower:
         self._asked = False
         self._wants_data = False
         self._graphs: dict[Path, CompiledGraph] = {}
+        self._looked_at: dict[Path, int] = {}
         self._read: set[Path] = set()
         self._spent: list[Path] = []
         self._calls: dict[int, int] = {}
@@ -85,7 +87,7 @@ class GraphFollower:
         self._guarded("before compiled code", lambda: self._before(update_only))
 
     def after_compiled(self, *, update_only: bool) -> None:
-        self._guarded("after compiled code", self._after)
+        self._guarded("after compiled code", lambda: self._after(update_only))
 
     def compiled_failed(self, error: Exception) -> None:
         self._guarded("after compiled code failed", self._failed)
@@ -96,7 +98,7 @@ class GraphFollower:
         self._remove_spent()
         level = self.session.plan.level
         # The compiled update of an eager training has no line of the user's, and dumping it costs every weight.
-        if not self._asked and level in ("module", "op") and not (update_only and level == "op"):
+        if not self._asked and level in ("module", "op") and not update_only:
             self._asked = True
             given = os.environ.get(VARIABLE, "")
             if given:
@@ -114,16 +116,16 @@ class GraphFollower:
         os.environ[VARIABLE] = str(config)
         atexit.register(shutil.rmtree, scratch, ignore_errors=True)
 
-    def _after(self) -> None:
+    def _after(self, update_only: bool = False) -> None:
         if self.root is None:
             return
         if not self.keep and os.environ.get(VARIABLE, "").startswith(str(self.root.parent)):
             del os.environ[VARIABLE]  # MindSpore has read it; processes started from here must not
             if not self.root.exists():
                 self._note("MindSpore had compiled something before misstep could ask for its graphs; there are none")
-        self._read_graphs()
+        self._read_graphs(learn=not update_only)
         if self._wants_data:
-            self._read_data()
+            self._read_data(wanted=not update_only)
 
     def _failed(self) -> None:
         self._after()
@@ -131,12 +133,18 @@ class GraphFollower:
             # A training whose first graph does not compile is a run too, and its failure the most wanted line of it.
             self.session.going_live(self.session.adapters[0])
 
-    def _read_graphs(self) -> None:
+    def _read_graphs(self, *, learn: bool) -> None:
         assert self.root is not None
-        for file in sorted(self.root.glob("rank_*/graphs/*.ir")):
-            if file not in self._graphs:
-                graph = self._graphs[file] = read_graph(file)
-                self._learn(graph)
+        for folder in self.root.glob("rank_*/graphs"):
+            changed = folder.stat().st_mtime_ns
+            if self._looked_at.get(folder) == changed:
+                continue  # nothing was compiled since: the usual step
+            self._looked_at[folder] = changed
+            for file in sorted(folder.glob("*.ir")):
+                if file not in self._graphs:
+                    graph = self._graphs[file] = read_graph(file)
+                    if learn:
+                        self._learn(graph)
 
     def _learn(self, graph: CompiledGraph) -> None:
         """Nodes, lines and edges of a graph that was just compiled."""
@@ -160,12 +168,12 @@ class GraphFollower:
                     if source is not None and target is not None:
                         catalog.edge(source.index, target.index, feed.slot, slot)
 
-    def _read_data(self) -> None:
+    def _read_data(self, *, wanted: bool) -> None:
         assert self.root is not None
         step = self.session.step
         if step != self._step:
             self._step, self._calls, self._weights, self._results = step, {}, {}, []
-        wanted = self.session.plan.level_for(step) == "op" or self.keep
+        wanted = wanted and (self.session.plan.level_for(step) == "op" or self.keep)
         for folder in sorted(self.root.glob("rank_*/*/*/*"), key=_by_number):
             if folder in self._read or not folder.name.isdecimal() or not folder.parent.name.isdecimal():
                 continue
@@ -278,7 +286,9 @@ class GraphFollower:
 
     def _remove_spent(self) -> None:
         while self._spent:
-            shutil.rmtree(self._spent.pop(), ignore_errors=True)
+            folder = self._spent.pop()
+            shutil.rmtree(folder, ignore_errors=True)
+            self._read.discard(folder)
 
     def _guarded(self, where: str, do: Callable[[], None]) -> None:
         try:
@@ -331,10 +341,9 @@ def dump_config(path: Path, iterations: str) -> dict[str, Any]:
 
 def scratch_folder(home: Path) -> Path:
     """A folder in the run directory for raw files; elsewhere when MindSpore would refuse its name."""
-    name = f"compiled-{os.getpid()}"
     if _UNFIT.search(str(home.absolute())):
         return Path(tempfile.mkdtemp(prefix="misstep-"))
-    folder = home.absolute() / name
+    folder = home.absolute() / f"{SCRATCH}{os.getpid()}"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 import traceback
+import weakref
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +24,14 @@ if TYPE_CHECKING:
     from misstep.capture.session import Session
 
 _MOST_REMARKS = 20
+_PREPARED: weakref.WeakSet[Session] = weakref.WeakSet()
 
 
 def prepare_for_mindspore(session: Session) -> None:
     """Called once MindSpore is imported, before its adapter is attached."""
+    if session in _PREPARED:
+        return
+    _PREPARED.add(session)
     _warn_of_numpy()
     follow_graphs(session)
     session.explainers.append(lambda error: explain(session, error))

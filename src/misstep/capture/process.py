@@ -21,6 +21,10 @@ def attach(model: object, optimizer: object | None = None, **settings: Any) -> S
     """
     adapter = adapter_for(model)
     session = session_for_process(Settings.load(**settings) if settings else None)
+    if adapter.name == "mindspore":
+        from misstep.capture.mindspore import prepare_for_mindspore
+
+        prepare_for_mindspore(session)
     session.use(adapter)
     adapter.adopt(model, optimizer)
     return session

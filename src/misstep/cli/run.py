@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from misstep.capture.attach import environment_for_child
+from misstep.capture.attach import environment_for_child, remove_scratch
 from misstep.capture.dumpconfig import read_dump_config
 from misstep.capture.dumpspec import parse_dump
 from misstep.cli import filewords, livewords, words
@@ -111,6 +111,7 @@ def launch(command: tuple[str, ...], settings: Settings, given: set[str], *, qui
             line.close()
         progress.look()
         why = _why_not_there(run)
+        remove_scratch(run)
         _remove_if_empty(run)
     if why:
         _say(words.NOTHING_RECORDED(folder=settings.dir, why=why))
