@@ -456,6 +456,12 @@ def test_watchpoints_that_differ_only_in_thresholds_are_asked_together() -> None
     assert len(evaluator._compiled()) == len(expressions._compiled()) == 1
 
 
+def test_the_number_of_a_removed_watchpoint_is_not_given_again() -> None:
+    evaluator = watching("overflow", "overflow")
+    evaluator.remove(2)
+    assert evaluator.add(parse_watch("overflow")).id == 3
+
+
 def test_ids_are_given_to_watchpoints_without_one() -> None:
     evaluator = Evaluator([Watchpoint(id=7, condition="tensor_overflow")])
 

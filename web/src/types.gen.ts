@@ -1,4 +1,4 @@
-// Written by `python -m misstep.hub.typescript --write` from core/messages.py and core/payloads.py; do not edit.
+// Written by `python -m misstep.hub.typescript --write` from core/{messages,payloads}.py; do not edit.
 
 /** A float as JSON carries it: the three that JSON has no word for are words. */
 export type Num = number | "NaN" | "Infinity" | "-Infinity";

@@ -68,6 +68,7 @@ class Evaluator:
         """Tensors whose previous value the memory budget could not hold; their hits say out_of_memory."""
         self._table = TensorTable()
         self._roles = np.zeros(0, dtype=np.uint8)
+        self._last_id = 0
         self._members: dict[int, Member] = {}
         self._selections: dict[Any, Selection] = {}
         self._families: list[Family] | None = None
@@ -83,9 +84,11 @@ class Evaluator:
         return tuple(member.watch for member in self._members.values())
 
     def add(self, watch: Watchpoint) -> Watchpoint:
-        """Add or replace by id; id 0 gets the next free one. A replaced watchpoint starts counting anew."""
+        """Add or replace by id; id 0 gets the next one, never that of a removed one, whose hits are still there. A
+        replaced watchpoint starts counting anew."""
         if watch.id == 0:
-            watch = replace(watch, id=max(self._members, default=0) + 1)
+            watch = replace(watch, id=self._last_id + 1)
+        self._last_id = max(self._last_id, watch.id)
         self._members[watch.id] = Member(watch, selections=self._selections)
         self._families = None
         return watch

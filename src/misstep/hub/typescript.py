@@ -18,7 +18,7 @@ from misstep.core.payloads import schema
 
 FILE = Path(__file__).resolve().parents[3] / "web" / "src" / "types.gen.ts"
 
-_HEAD = """// Written by `python -m misstep.hub.typescript --write` from core/messages.py and core/payloads.py; do not edit.
+_HEAD = """// Written by `python -m misstep.hub.typescript --write` from core/{messages,payloads}.py; do not edit.
 
 /** A float as JSON carries it: the three that JSON has no word for are words. */
 export type Num = number | "NaN" | "Infinity" | "-Infinity";
