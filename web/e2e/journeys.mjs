@@ -162,9 +162,10 @@ export const journeys = {
     await live(c, RUN);
     const page = (c.page = await open(c.browser, c.hub, `runs/${RUN}/debug`));
     await phase(page, "paused");
+    const { step } = await api(c.hub, `runs/${RUN}/state`);
     await page.fill("#step-count", "2");
     await page.click("[data-test=step]");
-    await phase(page, "step 3");
+    await phase(page, `step ${step + 2}`);
     await page.fill("#node-search", "op:log");
     await page.click(".tree-row:has-text('blocks.2/log')");
     await page.click("[data-test=run-to]");
@@ -177,7 +178,7 @@ export const journeys = {
     await page.context().close();
   },
 
-  "a watchpoint is tried out and added in place, and edits made while training runs are taken": async (c) => {
+  "a watchpoint is tried out, added and removed in place": async (c) => {
     await live(c, RUN);
     const page = (c.page = await open(c.browser, c.hub, `runs/${RUN}/debug`));
     await phase(page, "paused");
@@ -189,6 +190,8 @@ export const journeys = {
     assert.match(await page.textContent("[data-test=trial]"), /would hit [1-9]/);
     await page.click("[data-test=watch-save]");
     await page.waitForSelector(".watch-line:has-text('values too large')");
+    await page.click(".watch-line:has-text('values too large') button[title=Remove]");
+    await page.waitForSelector(".watch-line:has-text('values too large')", { state: "detached" });
     await page.context().close();
   },
 

@@ -21,6 +21,21 @@ export interface ChartProps {
   label?: string;
 }
 
+/** For the benchmark: how long so many curves take from numbers to pixels. */
+expose("chartBench", (curves: number, points: number): number => {
+  const x = Array.from({ length: points }, (_, at) => at);
+  const series: Series[] = Array.from({ length: curves }, (_, colour) => ({ label: `s${colour}`, x, y: x.map((at) => Math.sin(at / 900 + colour) + ((at * 7919) % 100) / 300), colour }));
+  const holder = document.body.appendChild(document.createElement("div"));
+  const began = performance.now();
+  const data = align(series);
+  const plot = new uPlot(optionsFor(series, data.bad, 1200, 400, "linear", []), [data.x, ...data.y] as uPlot.AlignedData, holder);
+  plot.ctx.getImageData(0, 0, 1, 1);
+  const took = performance.now() - began;
+  plot.destroy();
+  holder.remove();
+  return took;
+});
+
 export function Chart({ series, height, scale = "linear", rules = [], pick, label }: ChartProps) {
   const holder = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
@@ -76,7 +91,7 @@ function optionsFor(series: Series[], bad: Bad[], width: number, height: number,
     legend: { live: true },
     cursor: { sync: { key: "misstep" }, drag: { x: true, y: false }, focus: { prox: 16 } },
     scales: { x: { time: false }, y: { distr: scale === "log" ? 3 : scale === "symlog" ? 4 : 1, asinh: Math.max(1e-12, smallest) } },
-    axes: [{ ...axis, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? String(tick) : "")) }, { ...axis, size: 68, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : value(tick, 3))) }],
+    axes: [{ ...axis, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? String(tick) : "")) }, { ...axis, size: 68, ...(scale === "linear" ? {} : { filter: (_: uPlot, splits: number[]) => splits.map((one) => (isPower(one) ? one : null)) }), values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : value(tick, 3))) }],
     series: [
       { label: t("step"), value: (_, x) => (x === null ? "–" : String(x)) },
       ...series.map((one): uPlot.Series => ({
@@ -99,6 +114,11 @@ function optionsFor(series: Series[], bad: Bad[], width: number, height: number,
       }] : [],
     },
   };
+}
+
+/** Zero and the powers of ten: the lines of a logarithmic axis that can be told apart. */
+function isPower(x: number): boolean {
+  return x === 0 || Math.abs(Math.log10(Math.abs(x)) - Math.round(Math.log10(Math.abs(x)))) < 1e-6;
 }
 
 function alpha(hex: string, share: number): string {
@@ -165,6 +185,8 @@ function ruled(plot: uPlot, rules: { y: number; label: string }[]): void {
     ctx.lineTo(left + width, y);
     ctx.stroke();
     ctx.setLineDash([]);
+    if (!rule.label) continue;
+    ctx.textAlign = "left";
     ctx.fillText(rule.label, left + 6, y - 4);
   }
 }

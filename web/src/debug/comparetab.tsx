@@ -102,7 +102,7 @@ function Both({ pane }: { pane: Pane<ComparisonHeader> }) {
       <div class="row wrap tensor-facts">
         <span class={`pill ${d.out_of_tolerance ? "tone-error" : "tone-ok"}`}>{t("compare.out", { share: percent(d.out_of_tolerance, d.count), n: count(d.out_of_tolerance) })}</span>
         <Fact name={t("compare.maxAbs")} text={shown(d.max_absolute)} /><Fact name={t("compare.meanAbs")} text={shown(d.mean_absolute)} />
-        <Fact name={t("compare.maxRel")} text={shown(d.max_relative)} /><Fact name="ULP" text={count(d.max_ulp)} />
+        <Fact name={t("compare.maxRel")} text={shown(d.max_relative)} /><Fact name="ULP" text={d.max_ulp > 2 ** 60 ? "NaN" : count(d.max_ulp)} />
         <Fact name={t("compare.cosine")} text={typeof d.cosine === "number" ? d.cosine.toFixed(6) : d.cosine} /><Fact name="L2" text={shown(d.l2)} />
         {!d.same_nonfinite && <span class="chip nan">{t("compare.nonfinite")}</span>}
         {d.worst.length > 0 && <Fact name={t("compare.worst")} text={`[${d.worst.join(", ")}]`} />}

@@ -4,7 +4,7 @@ import { count } from "../format/number";
 import { said, t } from "../i18n";
 import { chosenItem, chosenNode } from "../state/debug";
 import { change, query } from "../state/route";
-import { command, detail, graph, isLive, noControl, rank, runName, shownStep, state } from "../state/run";
+import { command, detail, graph, isLive, noControl, rank, runName, shownStep, standing, state } from "../state/run";
 import { runs } from "../state/live";
 import type { State } from "../types.gen";
 import { Icon } from "../ui/icons";
@@ -32,7 +32,7 @@ export function ControlBar() {
 export function sentence(now: State): string {
   const where = now.place ? `${now.place.node} (${said("when", now.place.when)})` : "";
   const why = now.reason ? said("reason", now.reason.kind, { wp: now.reason.watchpoint ?? "", rank: now.reason.rank ?? "" }) : "";
-  const parts = [t("control.at", { phase: said("phase", now.phase), step: now.step }), where, now.phase === "paused" || now.phase === "ended" ? why : ""];
+  const parts = [t("control.at", { phase: said("phase", now.phase), step: standing(now) }), where, now.phase === "paused" || now.phase === "ended" ? why : ""];
   if (now.goal && now.phase !== "paused") parts.push(t("control.goal", { goal: now.goal }));
   return parts.filter(Boolean).join(" · ");
 }
@@ -82,19 +82,20 @@ function Ends() {
 export function walkSteps(by: 1 | -1): void {
   const now = shownStep.peek();
   const known = detail.peek()?.stats_steps ?? [];
-  const all = [...new Set([...known, state.peek()?.step ?? now])].sort((a, b) => a - b);
+  const at = state.peek();
+  const all = [...new Set([...known, at ? standing(at) : now])].sort((a, b) => a - b);
   const next = by > 0 ? all.find((step) => step > now) : all.filter((step) => step < now).pop();
   if (next !== undefined) change({ step: next });
 }
 
 function StepWalker() {
-  const standing = state.value?.step ?? detail.value?.last_step ?? 0;
-  const away = query.value.step !== undefined && Number(query.value.step) !== standing;
+  const current = state.value ? standing(state.value) : (detail.value?.last_step ?? 0);
+  const away = query.value.step !== undefined && Number(query.value.step) !== current;
   return (
     <span class="together" role="group" aria-label={t("control.shownStep")}>
       <button class="plain" title={`${t("control.previousStep")} [`} onClick={() => walkSteps(-1)}><Icon name="left" /><span class="hidden-visually">{t("control.previousStep")}</span></button>
       <label class="field">{t("step")}<input type="number" min="0" value={shownStep.value} onChange={(event) => change({ step: event.currentTarget.value })} /></label>
-      <span class="dim mono nowrap">/ {count(Math.max(standing, detail.value?.last_step ?? 0))}</span>
+      <span class="dim mono nowrap">/ {count(Math.max(current, detail.value?.last_step ?? 0))}</span>
       <button class="plain" title={`${t("control.nextStep")} ]`} onClick={() => walkSteps(1)}><Icon name="right" /><span class="hidden-visually">{t("control.nextStep")}</span></button>
       {away && isLive.value && <button onClick={() => change({ step: null })}>{t("control.toNow")}</button>}
     </span>

@@ -15,7 +15,7 @@ import { lang, t } from "../i18n";
 import { chooseNode, chosenItem, fold, opened, setOpen } from "../state/debug";
 import { look } from "../state/prefs";
 import { change, query } from "../state/route";
-import { graph, hits, hitsKnown, shownStep, state, watchpoints } from "../state/run";
+import { graph, graphText, hits, hitsKnown, shownStep, state, watchpoints } from "../state/run";
 import { Icon } from "../ui/icons";
 import { heatOf } from "./heatsource";
 import { nodeMenu } from "./nodemenu";
@@ -96,6 +96,7 @@ function engine(holder: HTMLElement, canvas: HTMLCanvasElement, small: HTMLCanva
   let goTo = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
   view.painter = painter;
+  expose("setOpen", setOpen);
 
   const thread = new LayoutThread((scene, told) => {
     clearTimeout(timer);
@@ -149,15 +150,13 @@ function engine(holder: HTMLElement, canvas: HTMLCanvasElement, small: HTMLCanva
   };
 
   ends.push(effect(() => {
-    const next = graph.value;
-    if (!next || next === model) return;
-    model = next;
-    thread.graph(next.columns);
+    if (graphText.value) thread.graph(graphText.value);
   }));
   let before = -1;
   ends.push(effect(() => {
     const next = graph.value;
     if (!next) return;
+    model = next;
     const item = chosenItem.value;
     const asked = opened.value ?? ["*"];
     if (item !== before) goTo = true;

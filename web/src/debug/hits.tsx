@@ -38,6 +38,7 @@ export function HitsPanel() {
       ) : (
         <div class="empty"><p>{hits.value.length ? t("hits.noneHere") : runName.value ? t("hits.none", { n: watchpoints.value.filter((one) => one.enabled).length }) : ""}</p></div>
       )}
+      {hits.value.length > 0 && hitTotal.value > hits.value.length && <p class="dim found-count">{t("hits.first", { n: count(hits.value.length), total: count(hitTotal.value) })}</p>}
       {chosenHit.value && <Advice hit={chosenHit.value} />}
     </section>
   );

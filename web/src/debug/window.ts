@@ -15,7 +15,7 @@ export interface Pane<H> {
 
 export type Loaded<H> =
   | { state: "idle" | "loading" }
-  | { state: "ready"; pane: Pane<H> }
+  | { state: "ready"; pane: Pane<H>; address: string }
   | { state: "missing"; reason: string; text: string }
   | { state: "wrong"; text: string; example: string };
 
@@ -37,7 +37,7 @@ export class TensorWindow {
     const mine = (this.asking = new AbortController());
     const path = `runs/${encodeURIComponent(run)}/tensor`;
     const before = this.loaded.peek();
-    if (before.state !== "ready" || before.pane.header.address !== address) this.loaded.value = { state: "loading" };
+    if (before.state !== "ready" || before.address !== address) this.loaded.value = { state: "loading" };
     try {
       let text = slice;
       const known = this.shapes.get(address);
@@ -59,7 +59,7 @@ export class TensorWindow {
         return { values: valuesOf(tile.data, tile.header.data_dtype), rows: r, columns: c };
       });
       if (mine.signal.aborted) return;
-      this.loaded.value = { state: "ready", pane: { header: answer.header, source, sliced, shape } };
+      this.loaded.value = { state: "ready", pane: { header: answer.header, source, sliced, shape }, address };
     } catch (error) {
       if (mine.signal.aborted) return;
       this.loaded.value = failure(error);
@@ -96,7 +96,7 @@ export async function lookAtBoth(run: string, side: Side, end: AbortSignal): Pro
       const [r, c] = planeOf(tile.header.data_shape);
       return { values: valuesOf(tile.data, tile.header.data_dtype), rows: r, columns: c };
     });
-    return { state: "ready", pane: { header, source, sliced: parseSlice("", header.sliced_shape), shape: header.sliced_shape } };
+    return { state: "ready", pane: { header, source, sliced: parseSlice("", header.sliced_shape), shape: header.sliced_shape }, address: side.a };
   } catch (error) {
     return failure(error);
   }

@@ -1,21 +1,21 @@
 // The page's end of the layout thread: one graph, many wishes, and only the newest answer counts.
-import type { GraphColumns } from "../types.gen";
 import type { Scene, Wish } from "./scene";
 import type { FromWorker, ToWorker } from "./worker";
 
 export class LayoutThread {
   private worker: Worker | null = null;
   private generation = 0;
-  private columns: GraphColumns | null = null;
+  private text = "";
   private readonly answered: (scene: Scene, start: string[] | null) => void;
 
   constructor(answered: (scene: Scene, start: string[] | null) => void) {
     this.answered = answered;
   }
 
-  graph(columns: GraphColumns): void {
-    this.columns = columns;
-    this.send({ t: "graph", columns });
+  /** The graph as the hub sent it; the thread reads it itself. */
+  graph(text: string): void {
+    this.text = text;
+    this.send({ t: "graph", text });
   }
 
   wish(wish: Wish): void {
@@ -26,7 +26,7 @@ export class LayoutThread {
   /** Give up on a layout that takes too long: the thread is ended and a fresh one gets the graph again. */
   cancel(): void {
     this.close();
-    if (this.columns) this.graph(this.columns);
+    if (this.text) this.graph(this.text);
   }
 
   close(): void {

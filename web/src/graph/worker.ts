@@ -3,7 +3,7 @@ import type { GraphColumns } from "../types.gen";
 import { Model } from "./model";
 import { type Scene, SceneMaker, type Wish } from "./scene";
 
-export type ToWorker = { t: "graph"; columns: GraphColumns } | { t: "wish"; generation: number; wish: Wish };
+export type ToWorker = { t: "graph"; text: string } | { t: "wish"; generation: number; wish: Wish };
 export interface FromWorker {
   generation: number;
   scene: Scene;
@@ -17,7 +17,7 @@ let start: string[] | null = null;
 self.onmessage = (event: MessageEvent<ToWorker>) => {
   const message = event.data;
   if (message.t === "graph") {
-    maker = new SceneMaker(new Model(message.columns));
+    maker = new SceneMaker(new Model(JSON.parse(message.text) as GraphColumns));
     start = maker.start();
     return;
   }

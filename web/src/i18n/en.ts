@@ -1,6 +1,6 @@
 // English. Every other language has exactly these keys; `{n}` is filled in.
 export const en = {
-  "action.dump": "save tensors",
+  "action.dump": "dump",
   "action.note": "note",
   "action.pause": "pause",
   "action.stop": "stop",
@@ -139,6 +139,7 @@ export const en = {
   "hits.filter.all": "all",
   "hits.filter.origins": "origins",
   "hits.filter.step": "this step",
+  "hits.first": "the first {n} of {total} are listed",
   "hits.none": "No hit. {n} watchpoints are on.",
   "hits.noneHere": "No hit here; others are elsewhere.",
   "hits.origin": "origin",
@@ -321,7 +322,7 @@ export const en = {
   "split.watch": "Height of the watchpoints",
   "stats.heatRows": "as a heat map",
   "stats.matrix": "{statistic} of every tensor at every step",
-  "stats.noHistograms": "Histograms need whole tensors: watch with “then save tensors”.",
+  "stats.noHistograms": "Histograms need whole tensors: watch with “then dump”.",
   "stats.none": "No statistics yet",
   "stats.noneHelp": "No step has recorded {role}.",
   "stats.open": "Open in the debugger",

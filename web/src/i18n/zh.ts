@@ -141,6 +141,7 @@ export const zh: Record<keyof typeof en, string> = {
   "hits.filter.all": "全部",
   "hits.filter.origins": "源头",
   "hits.filter.step": "本轮次",
+  "hits.first": "仅列出前 {n} 个，共 {total} 个",
   "hits.none": "没有命中。已启用 {n} 个监测点。",
   "hits.noneHere": "此处没有命中，其他位置有。",
   "hits.origin": "源头",

@@ -29,6 +29,11 @@ export async function ask<T>(path: string, query: Record<string, QueryValue> = {
   return (await answer.json()) as T;
 }
 
+/** The answer as text, for what is read somewhere else too. */
+export async function askText(path: string, query: Record<string, QueryValue> = {}): Promise<string> {
+  return (await request(api(path, query), {})).text();
+}
+
 export async function post<T>(path: string, body: unknown): Promise<T> {
   const answer = await request(api(path), {
     method: "POST",

@@ -14,7 +14,7 @@ import { said, t } from "../i18n";
 import { ask, HubError } from "../net/api";
 import { chooseHit, chosenItem, chosenNode, editing, info, infoProblem, nodeKnown, nodeName, TABS, tab, type Tab } from "../state/debug";
 import { change, currentLink, query } from "../state/route";
-import { graph, hits, hitsKnown, isLive, rank, runName, shownStep, state } from "../state/run";
+import { graph, hits, hitsKnown, isLive, rank, runName, shownStep, standing, state } from "../state/run";
 import type { NodeInfo } from "../types.gen";
 import { copy } from "../debug/nodemenu";
 import { Icon } from "../ui/icons";
@@ -103,7 +103,7 @@ function useFirstHit(): void {
       shown = moment;
       return;
     }
-    const step = state.value?.step;
+    const step = state.value ? standing(state.value) : undefined;
     const origin = hits.value.find((hit) => hit.birth === "origin" && (!paused || hit.step === step)) ?? (paused ? hits.value.find((hit) => hit.step === step) : undefined);
     if (!origin || (!first && !paused)) {
       if (!paused) shown = moment;

@@ -59,7 +59,7 @@ export function RunsPage() {
             <tbody>{rows.value.slice(0, 500).map((one) => (
               <tr key={one.run} class={`pick${one.run === focus ? " chosen" : ""}`} onClick={() => change({ focus: one.run })} onDblClick={() => go(["runs", one.run, "debug"])}>
                 <td><input type="checkbox" checked={selected.includes(one.run)} aria-label={t("runs.selectOne", { run: one.run })} onClick={(event) => event.stopPropagation()} onChange={() => toggle(one.run)} /></td>
-                <td class="nowrap"><a href={link(["runs", one.run, "debug"])} onClick={(event) => event.stopPropagation()}><b>{one.run}</b></a></td>
+                <td class="nowrap"><a href={link(["runs", one.run, "debug"])}><b>{one.run}</b></a></td>
                 {columns.map((column) => <Cell key={column} column={column} one={one} />)}
               </tr>
             ))}</tbody>

@@ -114,7 +114,7 @@ function Apart({ names, base }: { names: string[]; base: string }) {
   return (
     <figure class="card" data-test="divergence">
       <figcaption class="row"><h2>{t("scalars.apart", { base })}</h2></figcaption>
-      <Chart height={230} scale="symlog" rules={[{ y: PER_MILLE, label: "1 ‰" }, { y: -PER_MILLE, label: "-1 ‰" }]} series={others.map(({ one, gap }) => ({ label: one.label, x: gap.x, y: gap.y, colour: one.colour }))} />
+      <Chart height={230} scale="symlog" rules={[{ y: PER_MILLE, label: "±1 ‰" }, { y: -PER_MILLE, label: "" }]} series={others.map(({ one, gap }) => ({ label: one.label, x: gap.x, y: gap.y, colour: one.colour }))} />
       {others.map(({ one, gap }) => {
         const at = gap.x.indexOf(gap.first ?? -1);
         const early = gap.first !== null && gap.x.indexOf(gap.first) === 0;

@@ -2,7 +2,7 @@
 import { computed, signal } from "@preact/signals";
 import { addressText, parseAddress, slotText } from "../format/address";
 import type { HitView, NodeInfo, TensorBrief } from "../types.gen";
-import { graph, hits, rank, shownStep } from "./run";
+import { graph, hits, isLive, rank, shownStep } from "./run";
 import { change, query } from "./route";
 
 export const TABS = ["node", "tensor", "compare", "source", "history"] as const;
@@ -92,6 +92,13 @@ export function slotKey(one: { role: string; slot: number; call: number }): stri
 
 /** The full address of the tensor on show; also when the hub's table does not list it yet. */
 export const tensorAddress = computed(() => {
+  const address = fullAddress.value;
+  const parsed = parseAddress(address);
+  // Where training stands, the process itself knows best which step a value is of: weights are those of the step before.
+  return parsed && isLive.value && query.value.step === undefined ? addressText({ ...parsed, step: null }) : address;
+});
+
+const fullAddress = computed(() => {
   if (tensor.value && (!slot.value || slotKey(tensor.value) === slot.value)) return tensor.value.address;
   if (!chosenNode.value || !slot.value) return tensor.value?.address ?? "";
   const parsed = parseAddress(`${chosenNode.value}${slot.value.startsWith("~") ? "" : ":"}${slot.value}`);

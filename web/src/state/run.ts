@@ -2,7 +2,7 @@
 import { batch, computed, effect, signal } from "@preact/signals";
 import { Model } from "../graph/model";
 import { t } from "../i18n";
-import { ask, HubError } from "../net/api";
+import { ask, askText, HubError } from "../net/api";
 import type {
   Ack, Command, GraphColumns, HitList, HitView, RunDetail, Scalars, ServerMessage, State, StepNews, WatchEdit, WatchList,
   WatchpointView,
@@ -29,10 +29,15 @@ export const problem = signal<HubError | null>(null);
 /** Points of curves as they arrive; the scalars page adds them to what it fetched. */
 export const fresh = signal<Scalars | null>(null);
 
+/** The step training stands in: the one that ended last, or, between two nodes, the one under way. */
+export function standing(now: State): number {
+  return now.place ? now.step + 1 : now.step;
+}
+
 /** The step that is shown: the one in the address, else where the run stands. */
 export const shownStep = computed<number>(() => {
   const asked = place.value.query.step;
-  return asked !== undefined ? Number(asked) : (state.value?.step ?? detail.value?.last_step ?? 0);
+  return asked !== undefined ? Number(asked) : state.value ? standing(state.value) : (detail.value?.last_step ?? 0);
 });
 
 export const isLive = computed(() => {
@@ -61,6 +66,9 @@ export function withHits(before: readonly HitView[], more: readonly HitView[]): 
   return inOrder([...known.values()]);
 }
 
+/** The graph as the hub sent it, for the layout's thread. */
+export const graphText = signal("");
+let graphAsked = "";
 let graphTimer: ReturnType<typeof setTimeout> | undefined;
 
 async function fetchAll(name: string): Promise<void> {
@@ -80,14 +88,19 @@ async function fetchAll(name: string): Promise<void> {
       hitsKnown.value = true;
     }), failed),
     ask<WatchList>(`${path}/watchpoints`).then(own((answer) => (watchpoints.value = answer.watchpoints)), failed),
-    fetchGraph(name),
+    // The first welcome makes everything be asked again at once; the graph is large and news of it come by themselves.
+    graphAsked === name && !graph.peek() ? null : fetchGraph(name),
   ]);
 }
 
 async function fetchGraph(name: string): Promise<void> {
   try {
-    const columns = await ask<GraphColumns>(`runs/${encodeURIComponent(name)}/graph`, { rank: rank.peek() });
-    if (runName.peek() === name) graph.value = new Model(columns);
+    graphAsked = name;
+    const text = await askText(`runs/${encodeURIComponent(name)}/graph`, { rank: rank.peek() });
+    if (runName.peek() !== name) return;
+    // The worker gets the text first and reads it while we do: cloning the objects would take longer than both.
+    graphText.value = text;
+    graph.value = new Model(JSON.parse(text) as GraphColumns);
   } catch {
     // A run without steps has no graph yet; the page says so, and news of the graph ask again.
   }
@@ -129,7 +142,9 @@ export function followRun(): void {
     const key = `${name}#${rank.value}`;
     if (key === before) return;
     before = key;
+    graphAsked = "";
     batch(() => {
+      graphText.value = "";
       for (const one of [state, detail, lastStep, graph, problem, fresh]) one.value = null;
       hits.value = [];
       watchpoints.value = [];

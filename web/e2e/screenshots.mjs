@@ -1,0 +1,59 @@
+// Pictures of every page in both themes and languages, from real runs, into docs/screenshots/.
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import * as lib from "./lib.mjs";
+import { settled } from "./smoke.mjs";
+
+const OUT = join(lib.ROOT, "docs", "screenshots");
+const LOOKS = [["en", "dark"], ["zh", "light"]];
+const only = process.argv[2] ?? "";
+mkdirSync(OUT, { recursive: true });
+
+const where = lib.folder();
+const script = join(lib.ROOT, "web/e2e/train.py");
+const hub = await lib.startHub(where);
+const browser = await lib.launch();
+try {
+  const made = [
+    lib.train(where, null, script, { name: "log-of-negative", args: ["--watch", "tensor_overflow", "--then", "dump", "-q"], more: ["40"] }),
+    lib.train(where, null, script, { name: "other-seed", args: ["-q"], more: ["40", "0", "4"] }),
+    lib.train(where, null, join(lib.ROOT, "web/e2e/transformer.py"), { name: "transformer-48", args: ["-q"] }),
+  ];
+  for (const one of made) if ((await one.done) !== 0) throw new Error(one.err);
+  lib.train(where, hub, script, { name: "live", args: ["--pause-at-start", "--watch", "tensor_overflow", "--then", "pause", "-q"], more: ["40", "0.01"] });
+  await lib.until(async () => (await lib.api(hub, "runs")).runs.some((one) => one.run === "live" && one.phase === "paused"), "a live run", 60_000);
+  const pages = {
+    runs: "runs?focus=log-of-negative&sel=log-of-negative,other-seed",
+    debugger: "runs/log-of-negative/debug",
+    numbers: "runs/log-of-negative/debug?node=blocks.2/log&tab=tensor&as=grid&step=5",
+    histogram: "runs/log-of-negative/debug?node=blocks.2/log&tab=tensor&as=hist&step=5",
+    node: "runs/log-of-negative/debug?node=blocks.2.fc/addmm&step=4",
+    source: "runs/log-of-negative/debug?node=blocks.2/log&tab=source&step=5",
+    compare: "runs/log-of-negative/debug?node=blocks.3&tab=compare&step=6&vs=step:5",
+    history: "runs/log-of-negative/debug?node=blocks.2/log&tab=history",
+    curves: "compare/scalars?runs=log-of-negative,other-seed&base=log-of-negative&smooth=0.5",
+    statistics: "runs/log-of-negative/hist?tensor=blocks.2/log:output&role=output",
+    ranks: "runs/log-of-negative/ranks",
+    "graph-folded": "runs/transformer-48/debug?open=layers",
+    "graph-unfolded": "runs/transformer-48/debug?open=layers.1.self_attn;layers.1;∇layers&node=layers.1",
+    live: "runs/live/debug",
+    settings: "settings",
+  };
+  for (const [name, path] of Object.entries(pages)) {
+    if (only && !name.includes(only)) continue;
+    for (const [lang, theme] of LOOKS) {
+      const page = await lib.open(browser, hub, path, { lang, theme });
+      await settled(page);
+      await page.waitForTimeout(400); // the last tiles are painted a frame after they arrived
+      await page.screenshot({ path: join(OUT, `${name}-${lang}-${theme}.png`) });
+      if (page.bad.length) console.log(name, lang, page.bad);
+      await page.context().close();
+    }
+    console.log(name);
+  }
+  await hub.stop();
+} finally {
+  await browser.close();
+  await lib.endAll();
+  lib.remove(where);
+}
