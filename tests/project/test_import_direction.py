@@ -33,7 +33,8 @@ FRAMEWORKS = {
     "torch": ("adapters/pytorch/*", "train/*_torch.py", "train/bridges/keras.py"),
     "mindspore": ("adapters/mindspore/*", "train/*_mindspore.py", "train/bridges/mindspore.py"),
 }
-"""Who may import a framework: its adapter, and the modules of `train` that subclass its classes, named after it or a bridge to it."""
+"""Who may import a framework: its adapter, and the modules of `train` that subclass its classes: named after it, or
+a bridge."""
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
