@@ -59,3 +59,44 @@ def test_an_unknown_name_is_neither_file_nor_run(tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FormatError, match="no such file or folder: nowhere; no run 'nowhere'"):
         source_of("nowhere@3")
+
+
+def trained_with(folder: Path, *, weight: float, rate: float, steps: tuple[int, ...]) -> Path:
+    """One weight, what it makes of a batch, and the weight after the update, as a dump keeps them."""
+    writer = RunWriter(folder, 0, RunInfo(name=folder.name, command=("python", "train.py"), started=1_794_765_845.0))
+    writer.add_node(Node(0, "fc", "module", "Linear", order=0))
+    writer.add_node(Node(1, "fc.weight", "parameter", "Parameter", order=1))
+    value = np.full((8, 8), weight, np.float32)
+    if 0 in steps:
+        writer.tensor(Address("fc.weight", "param", step=0), value, "float32", value.shape)
+    writer.tensor(Address("fc", "input", step=1), X, "float32", X.shape)
+    output = X @ value.T
+    writer.tensor(Address("fc", "output", step=1), output, "float32", output.shape)
+    after = value - np.float32(rate)
+    writer.tensor(Address("fc.weight", "param", step=1), after, "float32", after.shape)
+    writer.end("finished", 0)
+    return folder
+
+
+def test_a_step_is_judged_by_the_weights_it_began_with(tmp_path: Path) -> None:
+    one = trained_with(tmp_path / "one", weight=0.5, rate=0.1, steps=(0, 1))
+    other = trained_with(tmp_path / "other", weight=0.505, rate=0.1, steps=(0, 1))
+    found = diff(f"{one}@1", f"{other}@1")
+    assert found.cause is not None
+    assert found.cause.name == "fc.weight:param"
+    learned = trained_with(tmp_path / "learned", weight=0.5, rate=0.3, steps=(0, 1))
+    assert diff(f"{one}@1", f"{learned}@1")
+
+
+def test_weights_after_the_update_follow_from_what_ran_before_it(tmp_path: Path) -> None:
+    one = trained_with(tmp_path / "one", weight=0.5, rate=0.1, steps=(1,))
+    other = trained_with(tmp_path / "other", weight=0.505, rate=0.1, steps=(1,))
+    found = diff(f"{one}@1", f"{other}@1")
+    assert [(row.name, row.part) for row in found.rows if not row.close] == [
+        ("fc:output", "cause"),
+        ("fc.weight:param", "consequence"),
+    ]
+    learned = trained_with(tmp_path / "learned", weight=0.5, rate=0.3, steps=(1,))
+    cause = diff(f"{one}@1", f"{learned}@1").cause
+    assert cause is not None
+    assert cause.name == "fc.weight:param"

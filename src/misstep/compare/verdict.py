@@ -187,8 +187,9 @@ class _Bench:
     def _with_part(self, row: Row) -> Row:
         entry = row.entry
         if entry.role in _AT_REST:
-            # Values stored after the step (MindSpore's dump) stand behind everything that ran, and follow from it.
-            return replace(row, part="consequence" if self._ran_badly and not self._has_run(entry) else "cause")
+            # Values stored after the step (MindSpore's dump, or ours) stand behind what ran, and follow from it.
+            behind = entry.updated or not self._has_run(entry)
+            return replace(row, part="consequence" if self._ran_badly and behind else "cause")
         beside = self._beside(entry)
         if entry.role in ("output", "loss", "grad_input", "grad") and beside:
             node = owner(entry.name) if entry.role == "grad" else entry.name
@@ -279,6 +280,8 @@ def _first_places(measured: Sequence[Measured]) -> dict[str, int]:
 
 
 def _place(entry: Entry, start: dict[str, int], number: int) -> tuple[float, int, int]:
+    if entry.updated:
+        return math.inf, _RANK[entry.role], number
     if entry.role in _AT_REST:
         scope = entry.name if entry.name in start else owner(entry.name)
         return start.get(scope, entry.order) if scope else entry.order, _RANK[entry.role], number

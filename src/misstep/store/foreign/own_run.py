@@ -69,6 +69,7 @@ class RunSource:
             step=address.step,
             rank=number,
             call=address.call,
+            updated=address.role == "param" and bool(address.step),
             key=key,
         )
 

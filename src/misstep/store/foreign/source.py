@@ -8,7 +8,7 @@ where the format allows, so a dump larger than memory is no special case.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -56,6 +56,8 @@ class Entry:
     step: int | None = None
     rank: int | None = None
     call: int = 1
+    updated: bool = False
+    """A weight as the step left it; what ran in that step used the value of before."""
     key: str = ""
     """Where the source finds the values; only the source reads it."""
 
@@ -140,6 +142,8 @@ class Selected:
 def select(source: TensorSource, *, step: int | None = None, rank: int | None = None) -> TensorSource:
     """The tensors of one step and rank; what carries no step (parameters of a file) stays.
 
+    Weights are those the step began with, where they were kept.
+
     >>> select(source, step=120)
     """
     if step is None and rank is None:
@@ -153,8 +157,28 @@ def select(source: TensorSource, *, step: int | None = None, rank: int | None = 
     if not chosen:
         held = sorted({entry.step for entry in source.entries() if entry.step is not None})
         raise TensorUnavailable(f"{source.label} holds nothing of step {step}; steps held: {_spans(held)}")
+    chosen = _as_the_step_found_them(chosen, source.entries(), step)
     part = (f"@{step}" if step is not None else "") + (f"#{rank}" if rank is not None else "")
     return Selected(source, chosen, label=source.label + part)
+
+
+def _as_the_step_found_them(chosen: list[Entry], every: Sequence[Entry], step: int | None) -> list[Entry]:
+    """Weights of the step before, where they were kept, in the place of those the step left behind.
+
+    What a step computed follows from the weights it began with; those it ended with are the next step's.
+    """
+    if step is None or not any(entry.updated for entry in chosen):
+        return chosen
+    before = {
+        (entry.name, entry.slot, entry.rank): entry
+        for entry in every
+        if entry.role == "param" and entry.step == step - 1
+    }
+    found = []
+    for entry in chosen:
+        earlier = before.get((entry.name, entry.slot, entry.rank)) if entry.updated else None
+        found.append(entry if earlier is None else replace(earlier, updated=False))
+    return found
 
 
 def address_in(name: str) -> Address | None:
