@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -15,7 +16,9 @@ import pytest
 import torch
 
 from misstep.capture import envconfig
+from misstep.capture.rdr import recording
 from misstep.errors import SettingError, TrainError
+from misstep.settings import Settings
 from misstep.train import Model, context, determinism_report, env_config, memory_reuse, set_memory_reuse, set_seed
 
 from .conftest import TorchKit, regression
@@ -29,6 +32,7 @@ def as_before() -> Iterator[None]:
     yield
     context.reset_context()
     envconfig._file.clear()
+    os.environ.pop("MISSTEP_ENV_CONFIG", None)
     torch.compiler.set_stance("default")
     ms.set_context(mode=mode)
     set_memory_reuse(True)
@@ -53,6 +57,13 @@ def test_the_guides_recorder_configuration_is_honoured(config_file: Any) -> None
     recorder = env_config().rdr
     assert recorder == context.RecorderConfig(enable=True, mode=1, path=Path("/path/to/rdr/dir"))
     assert recorder.directory(rank=0) == Path("/path/to/rdr/dir/rank_0/rdr")
+
+
+def test_the_flight_recorder_follows_the_configuration_of_set_context(config_file: Any) -> None:
+    path = config_file({"rdr": {"enable": True, "mode": 2, "path": "/path/to/rdr/dir"}})
+    context.set_context(env_config_path=path)
+    followed = recording(Settings(), rank=0)
+    assert (followed.enabled, followed.mode, followed.export) == (True, 2, "/path/to/rdr/dir/rank_0/rdr")
 
 
 def test_the_guides_memory_reuse_configuration_is_honoured(config_file: Any) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from misstep.capture.rdr import CONFIG_VARIABLE
 from misstep.errors import SettingError, nearest
 
 RecordMode: TypeAlias = Literal[1, 2]
@@ -61,6 +62,7 @@ def use_env_config(path: str | os.PathLike[str]) -> EnvConfig:
     """Take the configuration from this file from now on; it is read and checked at once."""
     config = read_env_config(path)
     _file[:] = [Path(path).resolve()]
+    os.environ[CONFIG_VARIABLE] = str(_file[0])  # where the recorder looks, in this process and in its children
     return config
 
 
