@@ -1,6 +1,6 @@
 """A small classifier whose third block takes the logarithm of what may become negative; at some step it does.
 
-    misstep run --level op python examples/torch_log_of_negative.py
+misstep run --level op python examples/torch_log_of_negative.py
 """
 
 import torch
