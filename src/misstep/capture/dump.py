@@ -21,7 +21,7 @@ import numpy as np
 from misstep.adapters.base import LEVELS, Level
 from misstep.adapters.frame import Catalog, Frame
 from misstep.capture.dumpbuffer import DumpBuffer, Job
-from misstep.capture.dumpconfig import read_dump_config
+from misstep.capture.dumpconfig import DumpConfig, read_dump_config
 from misstep.capture.dumphold import Holding
 from misstep.capture.dumpspec import MINDSPORE_VARIABLE, DumpSpec, parse_dump
 from misstep.core.address import Address
@@ -69,6 +69,7 @@ def dumper_for(owner: Dumped, array: Callable[[Any], Array]) -> Dumper:
         except SettingError as error:  # not written for us: said, and training goes on
             owner.trouble("reading MINDSPORE_DUMP_CONFIG", error)
     dumper = Dumper(owner, array, asynchronous=config is not None and config.asynchronous)
+    dumper.config = config
     for number, key in enumerate(owner.catalog.graph.tensors):
         dumper.tensor_added(number, owner.catalog.address(number), owner.catalog.graph.nodes[key.node].type)
     for spec in specs if config is None else [*specs, config.spec]:
@@ -85,6 +86,8 @@ class Dumper:
         """Tensors stored, those that share memory included."""
         self.asynchronous = asynchronous or bool(owner.settings.dump_async)
         self.buffer: DumpBuffer | None = None
+        self.config: DumpConfig | None = None
+        """Of MindSpore's file, when there was one: where its layout is to be written, and under which name."""
         self._owner = owner
         self._array = array
         self._fits: dict[int, set[int]] = {}
@@ -121,6 +124,13 @@ class Dumper:
         self.specs.pop(id, None)
         self._fits.pop(id, None)
         self._active = None
+
+    def facts(self, spec: DumpSpec) -> dict[str, Any]:
+        """What the journal says of a dump."""
+        told: dict[str, Any] = {"id": spec.id, "text": str(spec), "saved": spec.saved}
+        if self.config is not None and replace(spec, id=0) == self.config.spec:
+            told |= {"path": self.config.path, "net_name": self.config.net_name}
+        return told
 
     def fitting(self, id: int) -> list[Address]:
         """The tensors known so far that a dump keeps."""

@@ -139,7 +139,7 @@ class Session:
         added = self._dumping().add(spec)
         self._wants_stale = True
         if self.writer is not None:
-            self.writer.event("dump", id=added.id, text=str(added))
+            self.writer.event("dump", **self._dumping().facts(added))
         return added
 
     def end_dump(self, id: int) -> None:
@@ -258,8 +258,9 @@ class Session:
             self.rank = self.writer.rank
             for watch in self.evaluator.watchpoints:
                 self.writer.watchpoint("add", watch)
-            for spec in self.dumper.specs.values() if self.dumper is not None else ():
-                self.writer.event("dump", id=spec.id, text=str(spec))
+            if self.dumper is not None:
+                for spec in self.dumper.specs.values():
+                    self.writer.event("dump", **self.dumper.facts(spec))
             self._world_size, self._command = world, info.command
             pausing = any(watch.then == "pause" for watch in self.evaluator.watchpoints)
             if self.settings.hub or self.settings.pause_at_start or pausing:
@@ -268,6 +269,7 @@ class Session:
             if self.recorder is not None:
                 self.on_step.append(self.recorder.step_done)
         self._refresh_wants()
+        self.replays.going_live(adapter)
         self._set_level(adapter, self._level_for(self.step))
         if self._level not in ("module", "op"):
             self._first_pause()

@@ -23,8 +23,26 @@ _ENDINGS = {"npz": ".npz", "safetensors": ".safetensors", "ckpt": ".ckpt", "parq
 @option("--format", "kind", default="npy", show_default=True, text=filewords.HELP_FORMAT)
 @option("--to", "where", metavar="PATH", text=filewords.HELP_TO)
 def command(*, thing: str, kind: str, where: str | None) -> None:
-    from misstep.store.foreign.export import export
+    from misstep.store.foreign.export import export, write_mindspore_dump
     from misstep.store.foreign.sniff import source_of
 
-    path = export(source_of(thing), where or f"misstep-export{_ENDINGS.get(kind, '')}", format=kind)
+    source = source_of(thing)
+    configured = _configured(thing) if kind == "mindspore" else {}
+    path = where or configured.get("path") or f"misstep-export{_ENDINGS.get(kind, '')}"
+    if configured:
+        write_mindspore_dump(source, path, net_name=configured["net_name"])
+    else:
+        export(source, path, format=kind)
     click.echo(filewords.WROTE(path=path))
+
+
+def _configured(thing: str) -> dict[str, str]:
+    """Path and network's name of the dump configuration a run was recorded with; empty without one."""
+    from misstep.errors import MisstepError
+    from misstep.store.reader import open_run
+
+    try:
+        dumps = open_run(thing.partition("@")[0].partition("#")[0]).events("dump")
+    except MisstepError:
+        return {}
+    return next(({"path": e.facts["path"], "net_name": e.facts["net_name"]} for e in dumps if "path" in e.facts), {})

@@ -1,0 +1,89 @@
+"""Commands about stored tensors: diff, export and show, on files and runs that lie still."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.capture.fakes import trained
+from tests.capture.test_dump_config import written
+
+import misstep
+from misstep.cli import main
+from misstep.store.checkpoint import write_npz
+
+
+def arrays(path: Path, **changed: np.ndarray) -> str:  # type: ignore[type-arg]
+    held = {"fc.weight": np.ones((2, 3), np.float32), "fc.bias": np.zeros(2, np.float32), **changed}
+    write_npz(path, held)
+    return str(path)
+
+
+def test_diff_is_a_public_name(tmp_path: Path) -> None:
+    one = arrays(tmp_path / "one.npz")
+    other = arrays(tmp_path / "other.npz", **{"fc.bias": np.full(2, 0.5, np.float32)})
+    assert misstep.diff(one, one)
+    cause = misstep.diff(one, other).cause
+    assert cause is not None
+    assert cause.name == "fc.bias:param"
+
+
+def test_a_map_file_is_written_to_be_edited(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = arrays(tmp_path / "one.npz")
+    other = tmp_path / "other.npz"
+    write_npz(other, {"dense.weight": np.ones((2, 3), np.float32), "fc.bias": np.zeros(2, np.float32)})
+    main(["diff", one, str(other), "--write-map", str(tmp_path / "map.toml")])
+    assert '"fc.bias" = "fc.bias"' in (tmp_path / "map.toml").read_text(encoding="utf-8")
+    (tmp_path / "map.toml").write_text('[names]\n"fc.weight" = "dense.weight"\n', encoding="utf-8")
+    assert main(["diff", one, str(other), "--map", str(tmp_path / "map.toml")]) == 0
+
+
+def test_ranks_are_chosen_on_either_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = trained(tmp_path, dump="fc1:output@1:2", steps=2).path
+    assert main(["diff", f"{run}@1", f"{run}@1", "--rank", "0", "--right-rank", "0"]) == 0
+    assert main(["diff", f"{run}@1", f"{run}@1", "--rank", "3"]) == 1
+
+
+def test_the_word_before_the_loss_is_the_users(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, loss in (("one.log", 1.0), ("other.log", 2.0)):
+        (tmp_path / name).write_text(f"step: 1, lm loss: {loss}, loss: 7.0\n", encoding="utf-8")
+    logs = [str(tmp_path / "one.log"), str(tmp_path / "other.log")]
+    assert main(["diff", *logs, "--losses", "--tag", "lm loss"]) == 3
+    assert main(["diff", *logs, "--losses", "--tag", "perplexity"]) == 1
+    assert "--tag" in capsys.readouterr().err
+
+
+def test_a_checkpoint_is_shown_with_its_suspicious_weights_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = arrays(tmp_path / "model.npz", **{"fc.bias": np.array([1.0, np.nan], np.float32)})
+    assert main(["show", path]) == 0
+    told = capsys.readouterr().out
+    assert "2 tensors, 8 parameters; fc.bias is nan" in told
+    assert told.index("fc.bias", told.index("name")) < told.index("fc.weight")
+    assert main(["show", path, "--check"]) == 3
+    capsys.readouterr()
+    assert main(["show", path, "*.weight", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert [(one["name"], one["state"]) for one in facts["weights"]] == [("fc.weight", "constant")]
+
+
+def test_an_export_goes_where_the_configuration_said(tmp_path: Path) -> None:
+    target = tmp_path / "configured"
+    config = written(tmp_path, path=str(target), net_name="Little", dump_mode=1, kernels=["fc1"])
+    run = trained(tmp_path, dump_config=config).path
+    assert main(["export", str(run), "--format", "mindspore"]) == 0
+    assert (target / "rank_0" / "Little" / "0" / "1").is_dir()
+
+
+def test_a_misspelt_dump_is_told_before_the_command_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "--dump", "fc:outptu", "python", "-c", "print(1)"]) == 1
+    assert "unknown role 'outptu'" in capsys.readouterr().err
+    assert main(["run", "--dump-config", "none.json", "python", "-c", "print(1)"]) == 1
+    assert "no such dump configuration" in capsys.readouterr().err
+    assert main(["dump", "last", "fc:outptu"]) == 1
