@@ -172,6 +172,14 @@ def test_a_paused_tensor_can_be_compared_with_the_step_before(live: Live):
     with pytest.raises(TensorUnavailable, match="rank 5 is not connected; there are 0") as told:
         debug.tensor("decoder.weight:param#5")
     assert told.value.reason == "other_rank"
+    for address, reason, how in (
+        ("decoder.weight:param@99999999", "no_such_step", "Go there:  step "),
+        ("encoder.0:output@1", "not_captured", "misstep dump last 'encoder.0:output'"),
+        ("encoder.0/addmm:output", "not_captured", "ops, then s 1"),
+    ):
+        with pytest.raises(TensorUnavailable) as told:
+            debug.tensor(address)
+        assert (told.value.reason, how in str(told.value)) == (reason, True), str(told.value)
 
 
 def test_two_clients_see_the_same_and_cannot_race_each_other(live: Live):

@@ -97,11 +97,14 @@ def test_connect_starts_a_hub_by_itself_and_the_terminal_uses_it(live: Live):
         *("-c", "s 1"),
         *("-c", "diff prev decoder.weight:param"),
         *("-c", "find type:Linear"),
+        *("-c", "node encoder.1"),
         *("-c", "hits"),
     )
     assert "float32 [3]" in typed
     assert "max |Δ|" in typed
     assert "2 nodes" in typed
+    for told in ("from       encoder.0  float32[4, 16]", "to         decoder  float32[4, 16]", "train.py:"):
+        assert told in typed
     assert "decoder.weight:grad@" in typed
     assert "would hit 1 of 1 tensors now" in misstep(
         "watch", "try", "abs_mean >= 0", "--on", "decoder.bias:grad", "--try"

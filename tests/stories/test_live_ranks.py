@@ -30,7 +30,7 @@ while True:
     number += 1
     x = torch.randn(4, 8)
     {spoil}
-    loss = wrapped(x).pow(2).mean()
+    loss = wrapped(x).pow(2).mean() * {scale}
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
@@ -40,9 +40,14 @@ while True:
 
 
 def script(
-    *, spoil: str = "", after: str = "", wrapped: str = "DistributedDataParallel(model)", seed: str = "rank"
+    *,
+    spoil: str = "pass",
+    after: str = "pass",
+    wrapped: str = "DistributedDataParallel(model)",
+    seed: str = "rank",
+    scale: str = "1",
 ) -> str:
-    return TWO_RANKS.format(spoil=spoil or "pass", after=after or "pass", wrapped=wrapped, seed=seed)
+    return TWO_RANKS.format(spoil=spoil, after=after, wrapped=wrapped, seed=seed, scale=scale)
 
 
 @pytest.fixture
@@ -115,7 +120,7 @@ def test_weights_that_drift_apart_between_ranks_are_found(live: Live):
     debug.wait("ended")
 
 
-def test_gradients_that_nobody_averages_and_a_shared_batch_are_found(live: Live):
+def test_gradients_that_nobody_averages_are_found(live: Live):
     start(live, script(wrapped="model"))
     debug = live.debugger(ranks=2)
     debug.wait("paused")
@@ -133,5 +138,20 @@ def test_the_same_batch_on_two_ranks_is_found(live: Live):
     debug.go()
     debug.wait_hit()
     assert (debug.hits[0].condition, debug.hits[0].rank) == ("same_batch", 1)
+    debug.stop()
+    debug.wait("ended")
+
+
+def test_a_loss_far_from_the_other_ranks_is_found(live: Live):
+    still = "optimizer.param_groups[0]['lr'] = 0.0"
+    start(live, script(spoil=still, scale="(1000 if rank == 1 else 1)"))
+    debug = live.debugger(ranks=2)
+    debug.wait("paused")
+    debug.step(3)
+    debug.wait("paused")
+    debug.wait_hit()
+    assert [(hit.condition, hit.rank, hit.step) for hit in debug.hits] == [("loss_apart", 1, 3)]
+    assert debug.hits[0].reason.startswith("the loss of rank 1 is ")
+    assert debug.hits[0].reason.endswith(", 3 steps in a row")
     debug.stop()
     debug.wait("ended")

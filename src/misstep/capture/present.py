@@ -35,4 +35,13 @@ def live_tensor(wanted: Address, catalog: Catalog, frame: Frame, adapters: Itera
         for name, buffer in adapter.buffers():
             if name == wanted.node and wanted.role == "buffer":
                 return adapter.array(buffer)
-    raise TensorUnavailable(f"{wanted} has not passed in step {frame.step}", address=str(wanted), reason="not_captured")
+    node = catalog.graph.node(wanted.node)
+    if "/" in wanted.node and node is None:
+        how = "operators are watched only while walked through:  ops, then s 1 (or level=op for the whole run)"
+    elif node is None:
+        how = "no node of that name has run yet; look for it:  find " + wanted.node
+    else:
+        how = f"run to it:  to {wanted.node}:{wanted.role}"
+    raise TensorUnavailable(
+        f"{wanted} has not passed in step {frame.step}; {how}", address=str(wanted), reason="not_captured"
+    )

@@ -70,7 +70,7 @@ GOODBYE = Text(
 PROMPT_HELP = Text(
     """  c                      continue                     pause                  pause at the next node
   s [N]                  run N steps                  n                      next node
-  to decoder.2           run to a node (:input before, :grad_output backward)
+  to decoder.2           run to a node (:input before, :grad_output and :grad_input its backward)
   until loss>10          run until loss, step or time meets a condition
   p enc.0:output[0,:5]   print a tensor or a slice    stats enc.0:output     its statistics
   nan enc.0:output       its next NaN or Inf          hist enc.0:output      a histogram
@@ -78,13 +78,14 @@ PROMPT_HELP = Text(
   watch CONDITION [on PATTERN] [then pause]           try CONDITION …        would it hit now?
   watches                list them                    unwatch N, on N, off N remove, enable, disable
   recheck                ask them again now           hits                   what they found
-  where                  where training stands        find op:Softmax hit:   search nodes
+  where                  where training stands        find op:Softmax hit:   search nodes (file:train.py:13 by line)
+  node decoder.2         its line, inputs, outputs, producers, consumers
   ops, modules           what n stops at              recommend              the recommended watchpoints
   stop                   end the training             detach                 let it go on without misstep
   help, q                this; leave""",
     """  c                      继续                         pause                  在下一个节点暂停
   s [N]                  运行 N 步                    n                      下一个节点
-  to decoder.2           运行到节点（:input 之前，:grad_output 反向）
+  to decoder.2           运行到节点（:input 之前，:grad_output、:grad_input 反向）
   until loss>10          运行直到损失、步数或时间满足条件
   p enc.0:output[0,:5]   打印张量或切片               stats enc.0:output     统计量
   nan enc.0:output       下一个 NaN 或 Inf            hist enc.0:output      直方图
@@ -92,7 +93,8 @@ PROMPT_HELP = Text(
   watch 条件 [on 模式] [then pause]                   try 条件 …             现在会命中吗？
   watches                列出监测点                   unwatch N, on N, off N 删除、启用、停用
   recheck                现在重新检查                 hits                   命中列表
-  where                  训练停在哪里                 find op:Softmax hit:   搜索节点
+  where                  训练停在哪里                 find op:Softmax hit:   搜索节点（file:train.py:13 按行）
+  node decoder.2         所在代码行、输入、输出、上游和下游节点
   ops, modules           n 的粒度                     recommend              推荐的监测点
   stop                   结束训练                     detach                 让训练脱离 misstep 继续
   help, q                帮助；退出""",

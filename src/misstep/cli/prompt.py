@@ -7,13 +7,14 @@ import shlex
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from misstep.cli import livewords as words
 from misstep.client import Debugger
 from misstep.core import messages as m
 from misstep.core.conditions import CONDITIONS
-from misstep.core.payloads import TensorHeader
+from misstep.core.payloads import NodeInfo, TensorHeader
 from misstep.core.views import HitView, StatsView, as_float
 from misstep.errors import MisstepError, nearest
 
@@ -60,6 +61,7 @@ class Prompt:
             "hits": lambda rest: self._hits(),
             "where": lambda rest: self.say(where(debugger.state)),
             "find": self._find,
+            "node": self._node,
             "ops": lambda rest: self._done(debugger.granularity("operator")),
             "modules": lambda rest: self._done(debugger.granularity("module")),
             "stop": lambda rest: self._done(debugger.stop()),
@@ -195,7 +197,7 @@ class Prompt:
 
     def _recheck(self) -> None:
         answer = self.debugger.recheck()
-        self.say(f"{answer['hits']} hits at step {answer['step']}")
+        self.say(f"{_counted(answer['hits'], 'hit')} at step {answer['step']}")
         self._new_hits()
 
     def _hits(self) -> None:
@@ -210,7 +212,24 @@ class Prompt:
         for node in found.nodes:
             source = f"  {node.source.file}:{node.source.line}" if node.source is not None else ""
             self.say(f"  {node.name}  {node.type}{source}")
-        self.say(f"{found.total} nodes")
+        self.say(_counted(found.total, "node"))
+
+    def _node(self, rest: str) -> None:
+        """What a node is given and gives, from whom and to whom, and the line that made it."""
+        info = msgspec.convert(self.debugger.get("node", name=rest.partition(":")[0]), NodeInfo)
+        self.say(f"{info.name}  {info.type}  {info.phase} {info.kind}")
+        if info.source is not None:
+            beside = f"  (also {', '.join(info.same_line[:5])})" if info.same_line else ""
+            self.say(f"  line       {info.source.file}:{info.source.line}  {info.source.code}{beside}")
+        for word, others in (("from", info.producers), ("to", info.consumers)):
+            for other in others:
+                self.say(f"  {word:<10} {other.node}  {other.dtype}{list(other.shape)}")
+        for tensor in info.tensors:
+            self.say(
+                f"  {tensor.role:<10} {tensor.address}  {stats_line(tensor.stats) if tensor.stats else ''}".rstrip()
+            )
+        if info.watched_by:
+            self.say(f"  watched by {', '.join(map(str, info.watched_by))}; {_counted(len(info.hits), 'hit')}")
 
     def _done(self, answer: Any) -> None:
         text = answer.get("text", "") if isinstance(answer, dict) else ""
@@ -257,6 +276,10 @@ def stats_line(stats: StatsView) -> str:
 
 def split(line: str) -> list[str]:
     return shlex.split(line)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _short(value: Any) -> str:

@@ -24,7 +24,8 @@ APART_STEPS = 3
 APART_TIMES = 10.0
 """A loss this many times the others' median, either way, three steps in a row. Replicas on different batches stay
 within a factor of two or so; a tighter bound cries wolf at the end of training, when losses are small and noisy."""
-_STEPS_KEPT = 64
+_STEPS_KEPT = 512
+"""A quick training sends many steps at once; those of one rank wait for the other's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from misstep.core.slices import Array, parse_slice
 from misstep.core.views import HitView, RunBrief, WatchpointView, number, watchpoint_view
 from misstep.core.window import look, side_by_side
 from misstep.core.wire import HUB_FILE, AskTensor, FromTrainee
-from misstep.errors import ControlError, RunError, RunNotFound, StaleCommand, TensorUnavailable, nearest
+from misstep.errors import AddressError, ControlError, RunError, RunNotFound, StaleCommand, TensorUnavailable, nearest
 from misstep.hub import reading
 from misstep.hub.live import Bus, Numbered
 from misstep.hub.liverun import LiveRun
@@ -290,6 +290,9 @@ class Hub:
             array = await asyncio.to_thread(run.tensor, wanted)
         except (RunError, TensorUnavailable) as error:
             raise refused or error from None
+        except AddressError as error:
+            # Only the training knows why an operator nobody has recorded is not there, and how to get it.
+            raise refused if refused is not None and "/" in wanted.node else error from None
         return await asyncio.to_thread(
             look,
             array,
