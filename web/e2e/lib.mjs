@@ -18,7 +18,7 @@ const FLAGS = [
 const children = new Set();
 
 function environment(more = {}) {
-  return { ...process.env, PYTHONPATH: join(ROOT, "src"), OMP_NUM_THREADS: "1", PYTHONUNBUFFERED: "1", ...more };
+  return { ...process.env, PYTHONPATH: join(ROOT, "src"), PATH: `${dirname(PYTHON)}:${process.env.PATH}`, OMP_NUM_THREADS: "1", PYTHONUNBUFFERED: "1", ...more };
 }
 
 /** A process of ours: its output is kept, and it ends with us. */
@@ -57,8 +57,8 @@ export async function startHub(where, { prefix = "", port = 0, token = "" } = {}
 }
 
 /** `misstep run` of a script, debugged by the hub. */
-export function train(where, hub, script, { args = [], name = "", level = "op", more = [] } = {}) {
-  const options = ["run", "--level", level, ...(name ? ["--name", name] : []), ...args, PYTHON, script, ...more];
+export function train(where, hub, script, { args = [], name = "", level = "op", more = [], program = PYTHON } = {}) {
+  const options = ["run", "--level", level, ...(name ? ["--name", name] : []), ...args, program, script, ...more];
   return start(["-m", "misstep", ...options], { cwd: where, env: hub ? { MISSTEP_HUB: hub.link, MISSTEP_TOKEN: hub.token } : {} });
 }
 

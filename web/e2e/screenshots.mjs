@@ -1,5 +1,5 @@
 // Pictures of every page in both themes and languages, from real runs, into docs/screenshots/.
-import { mkdirSync } from "node:fs";
+import { copyFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import * as lib from "./lib.mjs";
 import { settled } from "./smoke.mjs";
@@ -10,17 +10,18 @@ const only = process.argv[2] ?? "";
 mkdirSync(OUT, { recursive: true });
 
 const where = lib.folder();
-const script = join(lib.ROOT, "web/e2e/train.py");
+for (const name of ["train.py", "transformer.py"]) copyFileSync(join(lib.ROOT, "web/e2e", name), join(where, name));
+const script = "train.py";
 const hub = await lib.startHub(where);
 const browser = await lib.launch();
 try {
   const made = [
-    lib.train(where, null, script, { name: "log-of-negative", args: ["--watch", "tensor_overflow", "--then", "dump", "-q"], more: ["40"] }),
-    lib.train(where, null, script, { name: "other-seed", args: ["-q"], more: ["40", "0", "4"] }),
-    lib.train(where, null, join(lib.ROOT, "web/e2e/transformer.py"), { name: "transformer-48", args: ["-q"] }),
+    lib.train(where, null, script, { program: "python", name: "log-of-negative", args: ["--watch", "tensor_overflow", "--then", "dump", "-q"], more: ["40"] }),
+    lib.train(where, null, script, { program: "python", name: "other-seed", args: ["-q"], more: ["40", "0", "4"] }),
+    lib.train(where, null, "transformer.py", { program: "python", name: "transformer-48", args: ["-q"] }),
   ];
   for (const one of made) if ((await one.done) !== 0) throw new Error(one.err);
-  lib.train(where, hub, script, { name: "live", args: ["--pause-at-start", "--watch", "tensor_overflow", "--then", "pause", "-q"], more: ["40", "0.01"] });
+  lib.train(where, hub, script, { program: "python", name: "live", args: ["--pause-at-start", "--watch", "tensor_overflow", "--then", "pause", "-q"], more: ["40", "0.01"] });
   await lib.until(async () => (await lib.api(hub, "runs")).runs.some((one) => one.run === "live" && one.phase === "paused"), "a live run", 60_000);
   const pages = {
     runs: "runs?focus=log-of-negative&sel=log-of-negative,other-seed",

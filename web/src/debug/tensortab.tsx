@@ -109,8 +109,8 @@ function TensorPane({ pane }: { pane: Pane<TensorHeader> }) {
       {free === 0 ? <p class="scalar mono">{value(Number(source.value(0, 0) ?? Number.NaN), 17)}</p>
         : shown === "heat" ? <><Heat source={source} chosen={chosen.value} choose={(row, column) => (chosen.value = [row, column])} scaled={(made) => (scale.value = made)} /><Legend scale={scale.value} stats={stats} /></>
         : shown === "grid" ? <Grid source={source} chosen={chosen.value} choose={(row, column) => (chosen.value = [row, column])} />
-        : shown === "hist" ? (header.histogram ? <div class="pad scroll"><Histogram data={header.histogram} /></div> : null)
-        : <div class="pad scroll"><Line source={source} row={chosen.value?.[0] ?? 0} /></div>}
+        : shown === "hist" ? (header.histogram ? <div class="pad drawing"><Histogram data={header.histogram} /></div> : null)
+        : <div class="pad drawing"><Line source={source} row={chosen.value?.[0] ?? 0} /></div>}
       <p class="cell-line mono">{chosen.value ? <>{`[${chosen.value.join(", ")}] = `}<b>{value(Number(source.value(chosen.value[0], chosen.value[1]) ?? Number.NaN), 17)}</b></> : <span class="dim">{t("tensor.cellHint", { n: count(source.rows * source.columns) })}</span>}</p>
     </div>
   );
@@ -121,7 +121,7 @@ function SliceBox({ shape, wrong, example, pane }: { shape: number[] | null; wro
   return (
     <span class="row wrap">
       <label class="field">{t("tensor.slice")}
-        <input class={`mono${wrong ? " wrong" : ""}`} style={{ width: "150px" }} value={slice.value || pane?.header.slice || ""} aria-invalid={wrong !== ""} title={t("tensor.sliceHelp")} data-test="slice"
+        <input class={`mono${wrong ? " wrong" : ""}`} style={{ width: "116px" }} value={slice.value || pane?.header.slice || ""} aria-invalid={wrong !== ""} title={t("tensor.sliceHelp")} data-test="slice"
           onChange={(event) => change({ slice: event.currentTarget.value.replace(/[[\] ]/g, "") })} />
       </label>
       {shape && pane && fixed.map(({ axis, at }) => (

@@ -22,8 +22,8 @@ import { size, Splitter } from "../ui/splitter";
 
 const left = size("debug.left", 290, 180, 640);
 const watch = size("debug.watch", 210, 90, 600);
-const below = size("debug.below", 380, 140, 800);
-const hitsWide = size("debug.hits", 480, 240, 1000);
+const below = size("debug.below", 400, 140, 800);
+const hitsWide = size("debug.hits", 420, 240, 1000);
 
 const SHOWN: Record<Tab, () => preact.JSX.Element> = { node: NodeTab, tensor: TensorTab, compare: CompareTab, source: SourceTab, history: HistoryTab };
 
