@@ -76,6 +76,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("record_steps", 64, "Steps kept in the flight recorder."),
     Setting("record_mb", 64, "Memory of the flight recorder's ring."),
     Setting("capsule_mb", 512, "Largest capsule (weights, optimizer, batch) kept for a later replay."),
+    Setting("capsules", "", "Further steps whose capsule is kept, like 100:110; those that go wrong are kept anyway."),
+    Setting("capsule", "", "A capsule whose step this process runs first; set by misstep replay."),
     Setting("hang_seconds", 0.0, "Write a flight record when no step ends for this long; 0 for never."),
     Setting("knowledge", "", "Further files of error patterns for misstep open, separated by ':'."),
     Setting("force_queue", False, "Send CPU tensors down the accelerator's road. For our own tests."),

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from story import SECONDS, RunCommand, RunStory, environment_of_a_user
+from story import SECONDS, RunCommand, RunStory, Write, environment_of_a_user
+
+from misstep.store.reader import open_run
 
 pytestmark = pytest.mark.story
 
@@ -324,3 +326,78 @@ def test_a_gradient_scaler_that_skips_too_often_is_told(run_story: RunStory) -> 
     result = run_story(SCALER.format(scale="2.0**10", steps=60, every=2), "--level", "guard")
     assert [finding.rule for finding in result.run.findings] == ["loss_scale_skips"]
     assert result.run.verdict is None
+
+
+@pytest.mark.parametrize("name", ["log of a negative", "root of zero in the loss", "NaN in the batch"])
+def test_a_capsule_holds_state_and_batch_but_not_the_branches_of_the_program(
+    name: str, run_story: RunStory, misstep_command: RunCommand
+) -> None:
+    first = run_story(FAULTS[name].script(), "--level", "guard")
+    assert first.exit == 0, first.err
+    again = misstep_command("replay", f"{first.run.name}@4", "--json")
+    facts = json.loads(again.out)
+    if name == "NaN in the batch":
+        assert (again.exit, facts["exact"]) == (0, "exact"), again.err
+        assert (facts["verdict"]["step"], facts["verdict"]["phase"]) == (4, "input")
+    else:
+        # The fault is a branch of the loop at its fourth step, which a fresh process has not reached.
+        assert again.exit == 3
+        assert facts["exact"].startswith(("not exact", "loss only"))
+
+
+OF_THE_DATA = """
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Dropout(0.2))
+            self.head = nn.Linear(8, 4)
+
+        def forward(self, x):
+            return self.head(self.body(torch.log(x)))  # planted
+
+    torch.manual_seed({seed})
+    net = Net()
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+    for number in range(1, 8):
+        x, y = torch.rand(16, 8) + 0.1, torch.randint(0, 4, (16,))
+        if number == 5:
+            x[7, 3] = -1.0
+        loss = F.cross_entropy(net(x), y) + 0.001 * torch.randn_like(x).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print("trained")
+"""
+
+
+def test_a_capsule_proves_bit_equality_in_a_fresh_process_whatever_its_seed(
+    run_story: RunStory, misstep_command: RunCommand, write: Write
+) -> None:
+    first = run_story(OF_THE_DATA.format(seed=0), "--level", "guard")
+    assert first.run.verdict is not None
+    capsule = first.run.path / "rank-0" / "capsules" / "step-5.capsule"
+    write("train.py", OF_THE_DATA.format(seed=1))
+    again = misstep_command("run", "--replay", str(capsule), "--name", "again", sys.executable, "train.py")
+    assert (again.exit, again.out) == (0, "")  # it ended after the one step
+    run = open_run(first.folder / "missteps" / "again")
+    (event,) = run.events("replay")
+    assert (event.facts["step"], event.facts["exact"]) == (5, "exact")
+    assert run.verdict is not None
+    assert (run.verdict.step, run.verdict.op, run.verdict.precision) == (5, "aten.log", "operator")
+    assert run.verdict.source is not None
+    assert run.verdict.source.code.endswith("# planted")
+
+
+def test_a_chosen_step_is_kept_and_a_missing_one_is_told(misstep_command: RunCommand, write: Write) -> None:
+    write("train.py", FAULTS["log of a negative"].script())
+    command = ("run", "--level", "guard", "--name", "fox", sys.executable, "train.py")
+    assert misstep_command(*command, environment={"MISSTEP_CAPSULES": "2"}).exit == 0
+    healthy = misstep_command("replay", "fox@2", "--json")
+    assert (healthy.exit, json.loads(healthy.out)["exact"]) == (0, "exact"), healthy.err
+    missing = misstep_command("replay", "fox@3")
+    assert missing.exit == 1
+    assert "fox has no capsule of step 3; it has fox@2, fox@4" in missing.err

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -81,8 +81,14 @@ class Replayer(Protocol):
 class CapsuleMaker(Protocol):
     """An adapter that can write a step to a file and play it in another process."""
 
-    def save_capsule(self, path: Path, *, step: int, most_bytes: int) -> Capsule:
-        """Write the step to a file, weights and optimizer included. ReplayError when it would be too large."""
+    def save_capsule(self, path: Path, *, step: int, most_bytes: int, frame: Frame | None = None) -> Capsule:
+        """Write the step to a file, weights and optimizer included. ReplayError when it would be too large.
 
-    def play_capsule(self, path: Path, done: Callable[[str], None]) -> int:
-        """Swap a capsule's state and batch in at the next step; `done` hears how exact it was. The capsule's step."""
+        `frame` is its replay, whose operators a later run is to be compared with.
+        """
+
+    def play_capsule(self, path: Path) -> int:
+        """Swap a capsule's state and batch in at the first step; the number of the step in it."""
+
+    def capsule_played(self) -> str:
+        """Gradients are ready: how exactly the step came out as recorded."""

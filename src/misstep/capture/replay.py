@@ -11,13 +11,17 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from misstep.adapters.base import Adapter, Level, TrainingStopped
-from misstep.adapters.replaying import Replayed, Replayer
+from misstep.adapters.replaying import CapsuleMaker, Replayed, Replayer
+from misstep.capture.capsule import capsule_path
+from misstep.capture.plan import parse_steps
 from misstep.capture.samples import Guilty, find_guilty
 from misstep.capture.verdict import find_verdict
 from misstep.core.address import Address
@@ -44,6 +48,9 @@ class Replays:
         self.note = ""
         self.cleared = False
         """The replay was healthy: what is bad here came from another rank."""
+        self.playing = False
+        """This process runs a step of another run from its capsule."""
+        self._chosen = parse_steps(session.settings.capsules)
         self._tried = 0
         self._attempts: deque[bool] = deque(maxlen=_ATTEMPTS_JUDGED)
         self._skips_told = 0
@@ -52,11 +59,28 @@ class Replays:
     def arm(self, adapter: Adapter, level: Level) -> None:
         """Keep what a replay needs, at the levels that would gain from one."""
         if isinstance(adapter, Replayer):
-            adapter.arm_replay(bool(self.session.settings.replay) and level in ("guard", "module"))
+            adapter.arm_replay(self.playing or (bool(self.session.settings.replay) and level in ("guard", "module")))
+
+    def going_live(self, adapter: Adapter) -> None:
+        """Training begins; with a capsule it begins at the capsule's step."""
+        path = self.session.settings.capsule
+        if not path or self.playing or not isinstance(adapter, CapsuleMaker):
+            return
+        step = adapter.play_capsule(Path(path))
+        self.playing = True
+        self.session.step = step
+        self.session.frame.begin(step)
 
     # ── moments of a step ─────────────────────────────────────────────────────────────────────────────────────
 
     def before_update(self, adapter: Adapter) -> None:
+        if self.playing and isinstance(adapter, CapsuleMaker):
+            self.exact = adapter.capsule_played()
+            text = f"step {self.session.step} was run again from its capsule: {self.exact}"
+            self._write("replay", text=text, step=self.session.step, exact=self.exact)
+            return
+        if self._chosen is not None and any(first <= self.session.step <= last for first, last in self._chosen):
+            self._guarded("while keeping a capsule", adapter, self._keep_capsule)
         if self._wanted(adapter) and self._bad_roles() & {"loss", "grad"}:
             self._guarded("while running the step again", adapter, self._replay_step)
 
@@ -66,6 +90,9 @@ class Replays:
 
     def step_done(self, step: Step) -> None:
         """Forget the step; judge how many updates a gradient scaler skips."""
+        if self.playing:
+            self.session.end("finished", 0)
+            raise TrainingStopped(0)
         self.exact = self.note = ""
         self.cleared = False
         if step.loss_scale is not None or step.overflow:
@@ -104,6 +131,7 @@ class Replays:
     # ── the step ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def _replay_step(self, adapter: Replayer) -> None:
+        self._tried += 1
         replayed = adapter.replay()
         verdict = self._verdict(replayed)
         self.exact = replayed.exact
@@ -112,6 +140,7 @@ class Replays:
             return
         self._tell(replayed, verdict)
         self._find_samples(adapter)
+        self._keep_capsule(adapter, replayed)
         adapter.take_over(replayed)
 
     def _healthy(self, replayed: Replayed) -> None:
@@ -123,6 +152,7 @@ class Replays:
             self._event("the step came out healthy when it was run again", replayed)
 
     def _replay_update(self, adapter: Replayer) -> None:
+        self._tried += 1
         replayed = adapter.replay_update()
         verdict = self._verdict(replayed)
         if verdict is None:
@@ -169,6 +199,22 @@ class Replays:
                 session.catalog.tensor(node, "input", slot)
                 address = Address(f"sample.{one}", "input", slot, session.step, session.rank)
                 session.writer.tensor(address, values, adapter.dtype_name(tensor), values.shape)  # type: ignore[attr-defined]
+
+    def _keep_capsule(self, adapter: object, replayed: Replayed | None = None) -> None:
+        """The step as a file, for `misstep replay`."""
+        session = self.session
+        if not isinstance(adapter, CapsuleMaker) or session.run_directory is None or not session.settings.capsule_mb:
+            return
+        path = capsule_path(session.run_directory, session.rank, session.step)
+        most = int(session.settings.capsule_mb * 2**20)
+        try:
+            frame = None if replayed is None else replayed.frame
+            capsule = adapter.save_capsule(path, step=session.step, most_bytes=most, frame=frame)
+        except (ReplayError, OSError) as error:
+            self._write("capsule", text=f"no capsule of step {session.step}: {error}", step=session.step)
+            return
+        name = f"{session.run_directory.name}@{session.step}"
+        self._write("capsule", text=f"misstep replay {name}", step=session.step, bytes=capsule.bytes, path=path.name)
 
     # ── loss scale ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -221,10 +267,9 @@ class Replays:
         head, summary = replayed.frame.finish()
         return find_verdict(self.session.catalog, replayed.frame, head, summary, rank=self.session.rank)
 
-    def _guarded(self, where: str, adapter: Adapter, act: object) -> None:
-        self._tried += 1
+    def _guarded(self, where: str, adapter: Any, act: Callable[[Any], None]) -> None:
         try:
-            act(adapter)  # type: ignore[operator]
+            act(adapter)
         except TrainingStopped:
             raise
         except ReplayError as error:

@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from misstep.cli import crashwords, filewords, i18n, livewords, words
+from misstep.cli import crashwords, filewords, i18n, livewords, replaywords, words
 from misstep.cli.command import Command, Option, choose_language, help_records, summary
 from misstep.cli.i18n import Text
 from misstep.errors import MisstepError, nearest
@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, Text]] = {
     "run": ("misstep.cli.run", words.ABOUT_RUN),
     "ls": ("misstep.cli.ls", words.ABOUT_LS),
     "show": ("misstep.cli.show", words.ABOUT_SHOW),
+    "replay": ("misstep.cli.replay", replaywords.ABOUT_REPLAY),
     "open": ("misstep.cli.open", crashwords.ABOUT_OPEN),
     "record": ("misstep.cli.record", crashwords.ABOUT_RECORD),
     "env": ("misstep.cli.env", words.ABOUT_ENV),

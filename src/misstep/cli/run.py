@@ -20,7 +20,7 @@ import click
 from misstep.capture.attach import environment_for_child, remove_scratch
 from misstep.capture.dumpconfig import read_dump_config
 from misstep.capture.dumpspec import parse_dump
-from misstep.cli import filewords, livewords, words
+from misstep.cli import filewords, livewords, replaywords, words
 from misstep.cli.command import command as define
 from misstep.cli.command import dir_option, option
 from misstep.cli.launch import NOT_FOUND, CannotStart, run_command
@@ -59,6 +59,7 @@ _PYTHON = re.compile(r"python[\d.]*(\.exe)?")
 @option("--dump", multiple=True, metavar="PATTERN[@STEPS]", text=filewords.HELP_DUMP)
 @option("--dump-config", metavar="FILE", text=filewords.HELP_DUMP_CONFIG)
 @option("--budget", metavar="SHARE", text=words.HELP_BUDGET)
+@option("--replay", "capsule", metavar="CAPSULE", text=replaywords.HELP_REPLAY)
 @option("--name", text=words.HELP_NAME)
 @dir_option
 @option("--pause-at-start", is_flag=True, default=None, text=words.HELP_PAUSE_AT_START)
@@ -86,6 +87,9 @@ def command(
     if given["dump_config"]:
         read_dump_config(given["dump_config"])
         given["dump_config"] = str(Path(given["dump_config"]).absolute())
+    if given["capsule"]:
+        given["capsule"] = str(Path(given["capsule"]).absolute())
+        given["level"] = given["level"] or "op"
     chosen = {**given, "dir": directory, "watch": ";".join(watch) or None, "dump": ";".join(dump) or None}
     settings = Settings.load(**chosen)
     return launch(command, settings, {k for k, v in chosen.items() if v is not None}, quiet=quiet, ui=not no_ui)

@@ -19,10 +19,11 @@ import os
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from threading import get_ident
 from time import perf_counter_ns
 from types import CodeType, FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -40,12 +41,15 @@ from misstep.adapters.pytorch.recording import watch_collectives
 from misstep.adapters.pytorch.tape import Tape
 from misstep.adapters.pytorch.updates import HeldWeights
 from misstep.adapters.recording import OnNetwork
-from misstep.adapters.replaying import Batch, Replayed
+from misstep.adapters.replaying import Batch, Capsule, Replayed
 from misstep.core.address import Role
 from misstep.core.cells import BACKWARD, BETWEEN, OPTIMIZER, PHASE, Cells, no_cells
 from misstep.core.graph import scope_of
 from misstep.core.stats import Array
 from misstep.errors import ReplayError
+
+if TYPE_CHECKING:
+    from misstep.adapters.pytorch.capsule import CapsulePlayer
 
 
 class PyTorchAdapter:
@@ -74,6 +78,8 @@ class PyTorchAdapter:
         """Ids of the weights the optimizer about to step will move."""
         self.search: SampleSearch | None = None
         """After a replay: the way to its samples, until the update."""
+        self.capsule: CapsulePlayer | None = None
+        """A step of another run that this process plays."""
         self.loader = LoaderWatch()
         self.held_weights = HeldWeights()
         self.replaying = False
@@ -167,6 +173,25 @@ class PyTorchAdapter:
         if optimizer is None:
             raise ReplayError("no update was seen")
         return replay_update(self, optimizer)
+
+    def save_capsule(self, path: Path, *, step: int, most_bytes: int, frame: Frame | None = None) -> Capsule:
+        from misstep.adapters.pytorch.capsule import save_capsule
+
+        return save_capsule(self, path, step=step, most_bytes=most_bytes, frame=frame)
+
+    def play_capsule(self, path: Path) -> int:
+        from misstep.adapters.pytorch.capsule import CapsulePlayer
+
+        self.capsule = CapsulePlayer(self, path)
+        self.tape.arm(True)
+        self.tape.swap = self.capsule.swap
+        return self.capsule.step
+
+    def capsule_played(self) -> str:
+        assert self.capsule is not None
+        self.tape.swap = None
+        self.capsule.put_optimizers()
+        return self.capsule.verdict(self.frame)
 
     def take_over(self, replayed: Replayed) -> None:
         """From here on the step under way is what its replay showed."""

@@ -19,8 +19,9 @@ import torch
 from torch import nn
 
 from misstep.adapters.base import Place, TrainingStopped
+from misstep.adapters.pytorch.tape import Entry
 from misstep.adapters.pytorch.tensors import leaves
-from misstep.core.cells import BETWEEN, ENTERED, FORWARD, PHASE, TRAIL, TRAIL_MASK
+from misstep.core.cells import ENTERED, TRAIL, TRAIL_MASK
 
 if TYPE_CHECKING:
     from misstep.adapters.pytorch.adapter import PyTorchAdapter
@@ -118,18 +119,11 @@ class ModuleSeam:
         entry = None
         start = perf_counter_ns()
         try:
-            if not adapter.replaying:
-                if adapter.on_network is not None:
-                    adapter.on_network(args, kwargs, frame)
-                entry = adapter.tape.module_begins(module, args, kwargs, frame)
-                if entry is not None and adapter.tape.swap is not None:
-                    args, kwargs = adapter.tape.swapped(entry, args, kwargs)
+            entry, args, kwargs = self._tape_begins(module, args, kwargs, frame)
         except Exception as error:
             adapter.listener.trouble("before a network", error)
         adapter.cost_ns += perf_counter_ns() - start
-        adapter.cells[PHASE] = FORWARD
         output = original(module, *args, **kwargs)
-        adapter.cells[PHASE] = BETWEEN
         if entry is not None:
             start = perf_counter_ns()
             try:
@@ -139,6 +133,16 @@ class ModuleSeam:
             adapter.cost_ns += perf_counter_ns() - start
         return output
 
+    def _tape_begins(self, module: nn.Module, args: Any, kwargs: Any, frame: Any) -> tuple[Entry | None, Any, Any]:
+        """The call's entry on the tape, and what to call with: a capsule may have something else in store."""
+        tape = self.adapter.tape
+        if self.adapter.replaying:
+            return None, args, kwargs
+        entry = tape.module_begins(module, args, kwargs, frame)
+        if entry is not None and tape.swap is not None:
+            args, kwargs = tape.swapped(entry, args, kwargs)
+        return entry, args, kwargs
+
     def call(self, original: Any, module: nn.Module, args: Any, kwargs: Any, *, told: bool = False) -> Any:
         start = perf_counter_ns()
         adapter = self.adapter
@@ -146,10 +150,13 @@ class ModuleSeam:
         node = -1
         call = 0
         inputs: tuple[int, ...] = ()
+        entry: Entry | None = None
         try:
             if not self.stack and not told:
                 adapter.network_called(module, sys._getframe(2))
             node = adapter.names.node(module, sys._getframe(2))
+            if not self.stack:
+                entry, args, kwargs = self._tape_begins(module, args, kwargs, sys._getframe(2))
             call = self._calls.get(node, 0) + 1
             self._calls[node] = call
             if call <= MOST_CALLS:
@@ -170,10 +177,7 @@ class ModuleSeam:
         self.made.append(inside)
         adapter.cost_ns += perf_counter_ns() - start
         try:
-            if len(self.stack) == 1:
-                output = self._taped(original, module, args, kwargs, sys._getframe(2))
-            else:
-                output = original(module, *args, **kwargs)
+            output = original(module, *args, **kwargs)
         except BaseException as error:
             adapter.user_raised(error, node)
             raise
@@ -182,6 +186,8 @@ class ModuleSeam:
             self.made.pop()
         start = perf_counter_ns()
         try:
+            if entry is not None:
+                adapter.tape.module_ends(entry, output)
             if 0 < call <= MOST_CALLS:
                 self._outputs(node, call, output, inputs, inside)
                 if listener.stepping:

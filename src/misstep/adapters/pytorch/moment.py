@@ -44,6 +44,29 @@ class Randomness:
         cuda = tuple(torch.cuda.get_rng_state_all()) if torch.cuda.is_initialized() else ()
         return cls(torch.get_rng_state(), cuda, random.getstate(), _numpy_state(exactly))
 
+    def plain(self) -> dict[str, Any]:
+        """In tensors and numbers alone, for a file that nobody has to trust."""
+        numpy = self.numpy
+        if isinstance(numpy, dict):
+            numpy = {**numpy, "state": {name: _plain(value) for name, value in numpy["state"].items()}}
+        elif isinstance(numpy, bytes):
+            numpy = torch.frombuffer(bytearray(numpy), dtype=torch.uint8)
+        return {"torch": self.torch, "cuda": list(self.cuda), "python": list(self.python[1]), "numpy": numpy}
+
+    @classmethod
+    def from_plain(cls, plain: dict[str, Any]) -> Randomness:
+        numpy = plain["numpy"]
+        if isinstance(numpy, torch.Tensor):
+            numpy = numpy.numpy().tobytes()
+        elif numpy is not None:
+            state = {
+                name: value.numpy().astype("uint32") if isinstance(value, torch.Tensor) else value
+                for name, value in numpy["state"].items()
+            }
+            numpy = {**numpy, "state": state}
+        version, _, gauss = random.getstate()
+        return cls(plain["torch"], tuple(plain["cuda"]), (version, tuple(plain["python"]), gauss), numpy)
+
     def numpy_drawn(self) -> bool:
         """Whether somebody drew a number from numpy since."""
         if isinstance(self.numpy, bytes) or self.numpy is None:
@@ -58,6 +81,10 @@ class Randomness:
             torch.cuda.set_rng_state_all(list(self.cuda))
         random.setstate(self.python)
         _set_numpy_state(self.numpy)
+
+
+def _plain(value: Any) -> Any:
+    return torch.from_numpy(value.astype("int64")) if hasattr(value, "astype") else value
 
 
 def _numpy_state(exactly: bool) -> Any:

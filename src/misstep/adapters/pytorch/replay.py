@@ -144,7 +144,7 @@ class Player:
     def __init__(self, adapter: PyTorchAdapter, tape: Tape) -> None:
         self.adapter = adapter
         self.tape = tape
-        self.entries = _needed(tape)
+        self.entries = needed_entries(tape)
         if not any(entry.kind == "backward" for entry in self.entries):
             raise ReplayError("no backward of this step was seen")
         self.modules = _modules_of(self.entries)
@@ -321,7 +321,7 @@ def _right_after_backward(entries: list[Entry]) -> dict[int, int]:
     return found
 
 
-def _needed(tape: Tape) -> list[Entry]:
+def needed_entries(tape: Tape) -> list[Entry]:
     """The entries of this window, and those carried over whose results it uses."""
     needed = {serial for entry in tape.entries for serial in entry.uses}
     kept = []

@@ -1,0 +1,44 @@
+"""Capsules of a run: steps kept whole, to be run again later.
+
+missteps/fox/rank-0/capsules/step-412.capsule          weights, optimizer, random numbers, batch, digests
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from misstep.errors import ReplayError
+from misstep.store.layout import rank_paths, ranks_in
+
+_NAME = re.compile(r"step-(\d+)\.capsule")
+
+
+def capsule_path(run: Path, rank: int, step: int) -> Path:
+    return rank_paths(run, rank).directory / "capsules" / f"step-{step}.capsule"
+
+
+def capsules_of(run: Path) -> dict[tuple[int, int], Path]:
+    """By (rank, step), in order."""
+    found: dict[tuple[int, int], Path] = {}
+    for rank in ranks_in(run):
+        folder = capsule_path(run, rank, 0).parent
+        for path in folder.iterdir() if folder.is_dir() else ():
+            if match := _NAME.fullmatch(path.name):
+                found[rank, int(match[1])] = path
+    return dict(sorted(found.items()))
+
+
+def find_capsule(run: Path, step: int | None = None, rank: int | None = None) -> Path:
+    """The capsule of that step; the first one kept when no step is named."""
+    every = capsules_of(run)
+    for (of_rank, of_step), path in every.items():
+        if (step is None or of_step == step) and (rank is None or of_rank == rank):
+            return path
+    if not every:
+        raise ReplayError(
+            f"{run.name} has no capsules: none of its steps went wrong while misstep could keep one."
+            f"  To keep some:  MISSTEP_CAPSULES={step or '100:110'} misstep run <command>"
+        )
+    kept = ", ".join(f"{run.name}@{of_step}" for _, of_step in every)
+    raise ReplayError(f"{run.name} has no capsule of step {step}; it has {kept}")
