@@ -56,8 +56,11 @@ class Witness(Protocol):
 
     def device(self) -> dict[str, str]: ...
 
-    def holders(self, variables: Iterable[tuple[str, object]]) -> list[Holder]:
-        """Who holds memory now, the largest first; `variables` are those of the program's frames."""
+    def holders(self, variables: Iterable[tuple[str, object]], *, search: bool) -> list[Holder]:
+        """Who holds memory now, the largest first; `variables` are those of the program's frames.
+
+        With `search` also tensors nobody has a name for, which takes a tenth of a second.
+        """
 
     def is_tensor(self, value: object) -> bool: ...
 

@@ -325,7 +325,9 @@ class Recorder:
     def _who_holds(self, error: BaseException | None, *, shallow: bool = False) -> list[Holder]:
         variables = [] if shallow else list(frames.variables(error))
         try:
-            return [holder for _, witness in self._pairs for holder in witness.holders(variables)][:16]
+            return [holder for _, witness in self._pairs for holder in witness.holders(variables, search=not shallow)][
+                :16
+            ]
         except MemoryError:
             return self._holders
 

@@ -58,7 +58,7 @@ class MindSporeWitness:
     def is_tensor(self, value: object) -> bool:
         return issubclass(type(value), ms.Tensor)
 
-    def holders(self, variables: Iterable[tuple[str, object]]) -> list[Holder]:
+    def holders(self, variables: Iterable[tuple[str, object]], *, search: bool) -> list[Holder]:
         seen: set[int] = set()
         found: list[Holder] = []
 

@@ -21,7 +21,7 @@ from torch import nn
 from misstep.adapters.base import Place, TrainingStopped
 from misstep.adapters.pytorch.tape import Entry
 from misstep.adapters.pytorch.tensors import leaves
-from misstep.core.cells import ENTERED, TRAIL, TRAIL_MASK
+from misstep.core.cells import BETWEEN, ENTERED, FORWARD, PHASE, TRAIL, TRAIL_MASK
 
 if TYPE_CHECKING:
     from misstep.adapters.pytorch.adapter import PyTorchAdapter
@@ -124,6 +124,7 @@ class ModuleSeam:
             adapter.listener.trouble("before a network", error)
         adapter.cost_ns += perf_counter_ns() - start
         output = original(module, *args, **kwargs)
+        adapter.cells[PHASE] = BETWEEN
         if entry is not None:
             start = perf_counter_ns()
             try:
@@ -138,6 +139,9 @@ class ModuleSeam:
         tape = self.adapter.tape
         if self.adapter.replaying:
             return None, args, kwargs
+        self.adapter.cells[PHASE] = FORWARD
+        if self.adapter.on_network is not None:
+            self.adapter.on_network(args, kwargs, frame)
         entry = tape.module_begins(module, args, kwargs, frame)
         if entry is not None and tape.swap is not None:
             args, kwargs = tape.swapped(entry, args, kwargs)
@@ -186,6 +190,8 @@ class ModuleSeam:
             self.made.pop()
         start = perf_counter_ns()
         try:
+            if not self.stack:
+                cells[PHASE] = BETWEEN
             if entry is not None:
                 adapter.tape.module_ends(entry, output)
             if 0 < call <= MOST_CALLS:

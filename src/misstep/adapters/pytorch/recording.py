@@ -71,7 +71,7 @@ class TorchWitness:
     def is_tensor(self, value: object) -> bool:
         return issubclass(type(value), torch.Tensor)
 
-    def holders(self, variables: Iterable[tuple[str, object]]) -> list[Holder]:
+    def holders(self, variables: Iterable[tuple[str, object]], *, search: bool) -> list[Holder]:
         seen: set[int] = set()
         found: list[Holder] = []
 
@@ -106,7 +106,7 @@ class TorchWitness:
                 for one in inside[:_MOST_IN_A_VARIABLE]:
                     if self.is_tensor(one):
                         hold(one, f"{name}[…]", "variable")
-        for thing in gc.get_objects():
+        for thing in gc.get_objects() if search else ():
             if issubclass(type(thing), torch.Tensor):
                 hold(thing, "a tensor without a name", "other")
         return largest(found)
