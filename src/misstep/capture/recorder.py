@@ -188,7 +188,7 @@ class Recorder:
     def _worst(self, head: Array, summary: Array) -> Iterator[list[Any]]:
         bad = np.flatnonzero((summary["nan"] + summary["pos_inf"] + summary["neg_inf"]) > 0)[:_WORST]
         rows = bad.tolist()
-        if len(rows) < _WORST:
+        if len(rows) < _WORST < len(head):  # at guard level the rows are the loss and what is bad
             largest = np.maximum(np.abs(summary["min"]), np.abs(summary["max"]))
             order = np.argsort(-np.nan_to_num(largest, nan=0.0))[: _WORST - len(rows)].tolist()
             rows += [row for row in order if row not in rows]
@@ -208,12 +208,9 @@ class Recorder:
     def _random(self) -> dict[str, str]:
         told = {name: digest for _, witness in self._pairs for name, digest in witness.random().items()}
         told["python"] = f"{hash(random.getstate()) & 0xFFFFFFFFFFFFFFFF:016x}"
-        state = np.random.get_state(legacy=False)
-        inside = state.get("state") if isinstance(state, dict) else None
-        key = inside.get("key") if isinstance(inside, dict) else None
-        if isinstance(key, np.ndarray):
-            place = inside.get("pos", 0) if isinstance(inside, dict) else 0
-            told["numpy"] = f"{kernels.digest(key.ctypes.data, key.nbytes):016x}+{place}"
+        numbers = _numpy_generator()
+        if numbers:
+            told["numpy"] = f"{kernels.digest(numbers, _MT19937_BYTES):016x}"
         return told
 
     def _note(self) -> None:
@@ -387,6 +384,20 @@ def resident_bytes() -> int:
 
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def _numpy_generator() -> int:
+    """Where numpy's global generator keeps its state; 0 when it is not the usual one.
+
+    Its address, because a copy of the state costs more than all the rest of a step's record.
+    """
+    generator = getattr(getattr(np.random, "mtrand", None), "_rand", None)
+    bits: Any = getattr(generator, "_bit_generator", None)
+    return int(bits.ctypes.state_address) if type(bits).__name__ == "MT19937" else 0
+
+
+_MT19937_BYTES = 624 * 4 + 4
+"""624 words and the position among them."""
 
 
 def peak_bytes() -> int:
