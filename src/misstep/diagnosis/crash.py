@@ -334,6 +334,8 @@ def _line(event: Any) -> str:
     if event.kind == "verdict":
         verdict = facts.get("verdict", {})
         return f"first bad value: step {verdict.get('step')}, {verdict.get('phase')}, {verdict.get('node')}"
+    if event.kind == "finding":
+        return str(facts.get("finding", {}).get("title", ""))
     return str(facts.get("text", "") or ", ".join(f"{name} {fact}" for name, fact in facts.items()))[:200]
 
 
