@@ -91,7 +91,7 @@ function optionsFor(series: Series[], bad: Bad[], width: number, height: number,
     legend: { live: true },
     cursor: { sync: { key: "misstep" }, drag: { x: true, y: false }, focus: { prox: 16 } },
     scales: { x: { time: false }, y: { distr: scale === "log" ? 3 : scale === "symlog" ? 4 : 1, asinh: Math.max(1e-12, smallest) } },
-    axes: [{ ...axis, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? String(tick) : "")) }, { ...axis, size: 68, ...(scale === "linear" ? {} : { filter: (_: uPlot, splits: number[]) => splits.map((one) => (isPower(one) ? one : null)) }), values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : value(tick, 3))) }],
+    axes: [{ ...axis, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? String(tick) : "")) }, { ...axis, size: 68, ...(scale === "linear" ? {} : { filter: powers, grid: { ...axis.grid, filter: powers }, ticks: { ...axis.ticks, filter: powers } }), values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : value(tick, 3))) }],
     series: [
       { label: t("step"), value: (_, x) => (x === null ? "–" : String(x)) },
       ...series.map((one): uPlot.Series => ({
@@ -119,6 +119,10 @@ function optionsFor(series: Series[], bad: Bad[], width: number, height: number,
 /** Zero and the powers of ten: the lines of a logarithmic axis that can be told apart. */
 function isPower(x: number): boolean {
   return x === 0 || Math.abs(Math.log10(Math.abs(x)) - Math.round(Math.log10(Math.abs(x)))) < 1e-6;
+}
+
+function powers(_: uPlot, splits: number[]): (number | null)[] {
+  return splits.map((one) => (isPower(one) ? one : null));
 }
 
 function alpha(hex: string, share: number): string {
@@ -186,7 +190,7 @@ function ruled(plot: uPlot, rules: { y: number; label: string }[]): void {
     ctx.stroke();
     ctx.setLineDash([]);
     if (!rule.label) continue;
-    ctx.textAlign = "left";
-    ctx.fillText(rule.label, left + 6, y - 4);
+    ctx.textAlign = "right";
+    ctx.fillText(rule.label, left + width - 6, y - 4);
   }
 }

@@ -21,6 +21,7 @@ import { heatOf } from "./heatsource";
 import { nodeMenu } from "./nodemenu";
 
 const CANCEL_AFTER_MS = 400;
+const REST_MS = 200;
 
 /** What other parts may ask of the canvas. */
 export const view: { painter: Painter | null; toggle: (key: string) => void; scene: Scene | null } = { painter: null, toggle: () => {}, scene: null };
@@ -127,7 +128,12 @@ function engine(holder: HTMLElement, canvas: HTMLCanvasElement, small: HTMLCanva
       painter.begin();
       if (boxes) painter.centre(boxes.of(chosenItem.peek()));
     } else painter.begin();
-    painter.moved = (camera) => change({ cam: `${camera.k.toFixed(3)},${camera.x.toFixed(0)},${camera.y.toFixed(0)}` });
+    // Once the camera rests: every change of the address makes the whole page look at it again.
+    let resting: ReturnType<typeof setTimeout> | undefined;
+    painter.moved = (camera) => {
+      clearTimeout(resting);
+      resting = setTimeout(() => change({ cam: `${camera.k.toFixed(3)},${camera.x.toFixed(0)},${camera.y.toFixed(0)}` }), REST_MS);
+    };
   };
   const reveal = (): void => {
     const box = boxes && chosenItem.peek() > 0 ? boxes.of(chosenItem.peek()) : -1;

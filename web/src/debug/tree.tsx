@@ -21,6 +21,15 @@ const open = signal<ReadonlySet<number>>(new Set());
 const found = signal<SearchResult | null>(null);
 const searchProblem = signal("");
 let opener: unknown = null;
+let awaited: string | null = null;
+
+/** Enter takes the first node of the search as it stands in the box, also when its answer is still on its way. */
+function chooseAwaited(): void {
+  if (awaited === null || found.peek()?.query !== awaited) return;
+  awaited = null;
+  const first = found.peek()?.nodes[0];
+  if (first) chooseNode(keyOf(first.name));
+}
 
 export function TreePanel() {
   const holder = useRef<HTMLDivElement>(null);
@@ -51,7 +60,10 @@ export function TreePanel() {
     setTimeout(() => {
       if (mine.signal.aborted) return;
       ask<SearchResult>(`runs/${encodeURIComponent(name)}/search`, { q: text, rank: which, limit: 500 }, mine.signal).then(
-        (answer) => (found.value = answer),
+        (answer) => {
+          found.value = answer;
+          chooseAwaited();
+        },
         (error) => { if (error instanceof HubError) searchProblem.value = error.message; },
       );
     }, 120);
@@ -66,7 +78,10 @@ export function TreePanel() {
             onInput={(event) => change({ q: event.currentTarget.value })}
             onKeyDown={(event) => {
               if (event.key === "Escape") change({ q: null });
-              if (event.key === "Enter" && found.value?.nodes.length) chooseNode(keyOf(found.value.nodes[0].name));
+              if (event.key === "Enter" && !event.isComposing) {
+                awaited = event.currentTarget.value;
+                chooseAwaited();
+              }
             }} />
         </label>
       </header>

@@ -7,9 +7,14 @@ import { ask } from "../net/api";
 import { runs } from "../state/live";
 import { link } from "../state/route";
 import { detail, hits, runName, state } from "../state/run";
-import type { ScalarSeries } from "../types.gen";
+import type { ScalarSeries, State } from "../types.gen";
 import { Icon } from "../ui/icons";
 import { PhaseMark } from "../ui/marks";
+
+/** A process that ended by itself is not lost. */
+function isOver(phase: State["phase"]): boolean {
+  return phase === "ended" || phase === "offline" || phase === "detached";
+}
 
 const losses = signal<{ run: string; all: ScalarSeries[] } | null>(null);
 
@@ -37,12 +42,12 @@ export function RanksPage() {
           return (
             <tr key={rank}>
               <td class="number">{rank}</td>
-              <td>{view ? <PhaseMark phase={view.alive ? view.phase : "lost"} /> : <PhaseMark phase="offline" />}</td>
+              <td>{view ? <PhaseMark phase={view.alive || isOver(view.phase) ? view.phase : "lost"} /> : <PhaseMark phase="offline" />}</td>
               <td class="number">{view?.step ?? last ?? "–"}</td>
               <td class="mono">{view?.place ? `${view.place.node} (${said("when", view.place.when)})` : "–"}{view?.reason ? ` · ${said("reason", view.reason.kind, { wp: view.reason.watchpoint ?? "", rank: view.reason.rank ?? "" })}` : ""}</td>
               <td class="mono">{view?.host ? `${view.host}:${view.pid}` : "–"}</td>
               <td class="number">{view?.memory_limit ? `${bytes(view.memory_bytes)} / ${bytes(view.memory_limit)}` : "–"}</td>
-              <td class="number">{count(mine.length)}{mine.some((hit) => hit.birth === "origin") && <Icon name="star" tone="warning" title={t("hits.origin")} />}</td>
+              <td class="number"><span class="row" style={{ justifyContent: "flex-end" }}>{mine.some((hit) => hit.birth === "origin") && <Icon name="star" tone="warning" title={t("hits.origin")} />}{count(mine.length)}</span></td>
               <td class="right"><a class="button" href={link(["runs", runName.value, "debug"], { rank })}>{t("ranks.open")}</a></td>
             </tr>
           );
