@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 _SKIPS_EXPLAINED = 3
 """Skipped updates whose overflow is traced to an operator: more would cost a training that overflows often."""
+_MOST_TRIES = 3
+"""Replays that led to no verdict before misstep gives up."""
 _ATTEMPTS_JUDGED = 50
 """Updates, skipped or not, over which the share of skipped ones is taken."""
 
@@ -51,6 +53,7 @@ class Replays:
         self.playing = False
         """This process runs a step of another run from its capsule."""
         self._chosen = parse_steps(session.settings.capsules)
+        self._able: dict[type, bool] = {}
         self._tried = 0
         self._attempts: deque[bool] = deque(maxlen=_ATTEMPTS_JUDGED)
         self._skips_told = 0
@@ -245,23 +248,30 @@ class Replays:
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _armed(self, adapter: Adapter) -> bool:
-        return bool(self.session.settings.replay) and isinstance(adapter, Replayer)
+        # Once a type: a check against a protocol takes 60 µs.
+        able = self._able.get(type(adapter))
+        if able is None:
+            able = self._able[type(adapter)] = isinstance(adapter, Replayer)
+        return able and bool(self.session.settings.replay)
 
     def _wanted(self, adapter: Adapter) -> bool:
         return (
-            self._armed(adapter)
-            and self.session.first_verdict is None
+            self.session.first_verdict is None
+            and self._tried < _MOST_TRIES
             and self.session.captured in ("guard", "module")
-            and self._tried < 3
+            and self._armed(adapter)
         )
 
     def _bad_roles(self) -> set[str]:
         """The roles of the rows of this step, so far, that are not finite."""
         frame = self.session.frame
         summary = frame.summary[: len(frame)]
-        bad = np.flatnonzero((summary["nan"] + summary["pos_inf"] + summary["neg_inf"]) > 0)
+        counts = [summary[name] for name in ("nan", "pos_inf", "neg_inf")]
+        if not any(count.any() for count in counts):
+            return set()
         roles = self.session.catalog.graph.tensors
-        return {roles[frame.tensors[row]].role for row in bad.tolist()} & {"loss", "grad", "param"}
+        bad = [row for row in np.flatnonzero(sum(counts)).tolist() if frame.nonfinite(row)]
+        return {roles[frame.tensors[row]].role for row in bad} & {"loss", "grad", "param"}
 
     def _verdict(self, replayed: Replayed) -> Verdict | None:
         head, summary = replayed.frame.finish()

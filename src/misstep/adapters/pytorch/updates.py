@@ -49,11 +49,11 @@ class HeldWeights:
         now = thread_time()  # not wall time: on a busy machine every step looks long enough
         step_seconds, self._last = now - self._last, now
         self.optimizer = None
-        sources = [
-            tensor
-            for weight in weights_of(optimizer)
-            for tensor in (weight, *_tensors_in(optimizer.state.get(weight, {})))
-        ]
+        weights = list(weights_of(optimizer))
+        if len(weights) * _SECONDS_PER_TENSOR > _AFFORDABLE * step_seconds:
+            self._sources, self._copies = [], []
+            return
+        sources = [tensor for weight in weights for tensor in (weight, *_tensors_in(optimizer.state.get(weight, {})))]
         size = sum(tensor.numel() * tensor.element_size() for tensor in sources)
         cost = size / _BYTES_PER_SECOND + len(sources) * _SECONDS_PER_TENSOR
         if size > _MOST_BYTES or cost > _AFFORDABLE * step_seconds:
