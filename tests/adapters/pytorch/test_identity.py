@@ -95,7 +95,6 @@ def lbfgs() -> Any:
     model = nn.Linear(5, 1)
     optimizer = torch.optim.LBFGS(model.parameters(), lr=0.5, max_iter=4)
     x, y = torch.randn(20, 5), torch.randn(20, 1)
-    losses = []
 
     def closure() -> torch.Tensor:
         optimizer.zero_grad()
@@ -103,8 +102,7 @@ def lbfgs() -> Any:
         loss.backward()
         return loss
 
-    for _ in range(STEPS):
-        losses.append(optimizer.step(closure).detach())
+    losses = [optimizer.step(closure).detach() for _ in range(STEPS)]
     return losses, model.state_dict()
 
 
