@@ -401,3 +401,104 @@ def test_a_chosen_step_is_kept_and_a_missing_one_is_told(misstep_command: RunCom
     missing = misstep_command("replay", "fox@3")
     assert missing.exit == 1
     assert "fox has no capsule of step 3; it has fox@2, fox@4" in missing.err
+
+
+SCRIPTED = """
+    import torch
+    from torch import nn
+
+    @torch.jit.script
+    def error(out, y):
+        return (out - y).pow(2).mean()
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc, self.head = nn.Linear(8, 8), nn.Linear(8, 1)
+
+        def forward(self, x, wrong):
+            y = self.fc(x)
+            if wrong:
+                {network}
+            return self.head(y)
+
+    torch.manual_seed(0)
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    for number in range(1, 6):
+        out = net(torch.randn(16, 8), number == 4)
+        loss = error(out, torch.randn(16, 1){loss})
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "phase"),
+    [("y = torch.log(y)  # planted", "forward"), ("y = y + torch.sqrt(y - y)  # planted", "backward")],
+)
+def test_a_loss_that_cannot_be_heard_is_replayed_from_the_networks_outputs(
+    line: str, phase: str, run_story: RunStory
+) -> None:
+    result = run_story(SCRIPTED.format(network=line, loss=""), "--level", "guard")
+    assert result.exit == 0, result.err
+    verdict = result.run.verdict
+    assert verdict is not None
+    assert (verdict.step, verdict.phase, verdict.precision) == (4, phase, "operator")
+    assert verdict.exact.startswith("network only")
+    assert verdict.source is not None
+    assert verdict.source.code.endswith("# planted")
+
+
+def test_a_fault_inside_such_a_loss_is_said_to_lie_there(run_story: RunStory) -> None:
+    result = run_story(SCRIPTED.format(network="pass", loss=" / (number != 4)"), "--level", "guard")
+    verdict = result.run.verdict
+    assert verdict is not None
+    assert (verdict.step, verdict.phase, verdict.precision) == (4, "loss", "step")
+    (event,) = result.run.events("replay")
+    assert "between the network's output and backward" in event.facts["text"]
+
+
+def test_ranks_are_cleared_or_named_each_by_its_own_replay(write: Write, misstep_command: RunCommand) -> None:
+    write(
+        "train.py",
+        """
+        import torch
+        import torch.distributed as dist
+        from torch import nn
+        from torch.nn.parallel import DistributedDataParallel
+
+        dist.init_process_group("gloo")
+        rank = dist.get_rank()
+        torch.manual_seed(rank)
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc, self.head = nn.Linear(4, 8), nn.Linear(8, 1)
+
+            def forward(self, x):
+                y = self.fc(x)
+                if rank == 1 and step == 3:
+                    y = torch.log(y)  # planted
+                return self.head(y)
+
+        model = DistributedDataParallel(Net())
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        for step in range(1, 5):
+            loss = model(torch.randn(8, 4)).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        dist.destroy_process_group()
+        """,
+    )
+    launcher = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0", "--standalone")
+    result = misstep_command("run", "--level", "guard", sys.executable, *launcher, "train.py")
+    assert result.exit == 0, result.err
+    verdict = result.run.verdict
+    assert verdict is not None
+    assert (verdict.rank, verdict.step, verdict.op, verdict.precision) == (1, 3, "aten.log", "operator")
+    (event,) = result.run.events("replay", rank=0)
+    assert "came from another rank" in event.facts["text"]

@@ -149,6 +149,7 @@ class Replays:
     def _healthy(self, replayed: Replayed) -> None:
         if replayed.shared:
             self.cleared = True
+            self._tried = _MOST_TRIES  # from the next step on its weights are bad, and not by its own fault
             self._event("this rank's own gradients were finite; the bad value came from another rank", replayed)
         else:
             self.exact = f"not exact: the replay was healthy ({replayed.exact})"

@@ -308,6 +308,15 @@ class OperatorWatch(TorchDispatchMode):
             if tensor.layout is torch.strided:
                 self._rows[tensor.data_ptr()] = UNINITIALISED
 
+    def came_from(self, tensor: torch.Tensor, source: torch.Tensor, node: int, slot: int) -> None:
+        """A node that cannot be watched made this tensor of another."""
+        before = self.row_of(source)
+        if before >= 0 and tensor.layout is torch.strided:
+            number = self.adapter.catalog.tensor(node, "grad_input", slot)
+            row = self.adapter.seer.fresh(number, tensor, (before,), weakref.ref(tensor))
+            if row >= 0:
+                self._rows[tensor.data_ptr()] = row
+
     def row_of(self, tensor: torch.Tensor) -> int:
         """The newest row of a tensor's memory in this step, or -1."""
         return self._rows.get(tensor.data_ptr(), UNSEEN) if self.on and tensor.layout is torch.strided else -1

@@ -151,6 +151,8 @@ class Player:
         self.leaves = self._leaves()
         self.gradient_rows: dict[int, int] = {}
         """By id of a weight: the row of its gradient in the frame of the last watched run."""
+        self.from_outputs = False
+        """Backward began at the outputs of the networks."""
         self.why: list[str] = []
         """Reasons to doubt that this is the same step, should it come out otherwise."""
         self._find_doubts()
@@ -192,7 +194,7 @@ class Player:
         kwargs = _live(entry.kwargs, values, swap)
         adapter.stand_in = entry.line
         if entry.kind == "backward":
-            self._backward(entry, args, kwargs, outcome)
+            self._backward(entry, args, kwargs, values, outcome)
             return
         if entry.kind == "module":
             output = _local(entry.call)(*args, **kwargs)
@@ -203,9 +205,14 @@ class Player:
         for place, tensor in enumerate(leaves(output)):
             values[Made(entry.serial, place)] = tensor
 
-    def _backward(self, entry: Entry, args: Any, kwargs: Any, outcome: Outcome) -> None:
+    def _backward(
+        self, entry: Entry, args: Any, kwargs: Any, values: dict[Made, torch.Tensor], outcome: Outcome
+    ) -> None:
         adapter = self.adapter
         losses = list(leaves(args[0]))
+        if not entry.uses:
+            self._backward_from_outputs(entry, values, outcome)
+            return
         for loss in losses:
             outcome.losses.append(loss.detach())
             adapter.loss_row(loss, len(outcome.losses))
@@ -219,6 +226,31 @@ class Player:
             adapter.in_backward = False
         gradients = [leaf.grad for leaf in self.leaves if leaf.grad is not None]
         outcome.by_backward.append(not tensors.nonfinite([*outcome.losses[-len(losses) :], *gradients]))
+
+    def _backward_from_outputs(self, entry: Entry, values: dict[Made, torch.Tensor], outcome: Outcome) -> None:
+        """The loss cannot be run again: begin at the outputs of the networks, with the gradients that arrived there."""
+        adapter = self.adapter
+        ends = [
+            (values[Made(one.serial, place)], gradient)
+            for one in self.entries
+            for place, gradient in one.arrived.items()
+            if one.serial < entry.serial and Made(one.serial, place) in values
+        ]
+        if not ends:
+            raise ReplayError("the loss was computed where misstep does not listen; the next steps are kept otherwise")
+        if not tensors.nonfinite([out.detach() for out, _ in ends]) and tensors.nonfinite([one for _, one in ends]):
+            raise ReplayError("the fault lies between the network's output and backward, where misstep cannot listen")
+        self.from_outputs = True
+        outcome.losses.extend(entry.losses)
+        for slot, (out, gradient) in enumerate(ends):
+            adapter.operators.came_from(gradient, out, adapter.catalog.node("loss", "loss", "Loss", phase="loss"), slot)
+        adapter.in_backward = True
+        try:
+            adapter.plain_backward([out for out, _ in ends], [gradient for _, gradient in ends])
+        finally:
+            adapter.in_backward = False
+        gradients = [leaf.grad for leaf in self.leaves if leaf.grad is not None]
+        outcome.by_backward.append(not tensors.nonfinite(gradients))
 
     def _backward_without_hooks(self, losses: list[torch.Tensor], args: Any, kwargs: Any) -> None:
         """Hooks on leaves may step an optimizer or talk to other ranks; autograd.grad fires none of them."""
@@ -290,6 +322,8 @@ def verify(player: Player, outcome: Outcome, gradients: dict[int, torch.Tensor |
             changed += (again is None) != (first is None)
         elif not same_bits(again, first) and raw.get(id(leaf)) != tensors.digest(again):
             changed += not _same_values(again, first)
+    if not changed and player.from_outputs:
+        return "network only: the loss was not run again; everything from the network's outputs on is exact"
     if not changed:
         return "exact"
     if player.distributed:

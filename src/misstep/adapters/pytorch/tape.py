@@ -103,6 +103,8 @@ class Entry:
     """torch's generator when a module was called."""
     origin: tuple[tuple[int, ...], Any] = ((), None)
     """Which samples of which dataset the data loader handed out last, when a module was called."""
+    arrived: dict[int, torch.Tensor] = field(default_factory=dict)
+    """By place in a module's output: the gradient that backward brought there, where it is kept."""
     losses: tuple[torch.Tensor, ...] = ()
     gradients: list[tuple[weakref.ref[torch.Tensor], int, int]] | None = None
     """After a backward: (parameter, version of its gradient, digest) where somebody may change gradients later."""
@@ -127,6 +129,8 @@ class Tape(TorchFunctionMode):
         self.threads = 0
         self.from_step = False
         """Tape from the end of an update on: learned when a loss was made without a network, or of foreign tensors."""
+        self.at_boundary = False
+        """Keep the gradients that arrive at the outputs of networks: the loss itself cannot be run again."""
         self.foreign = False
         """A tensor of this step has a history the tape did not see."""
         self.too_long = False
@@ -216,6 +220,10 @@ class Tape(TorchFunctionMode):
 
     def module_ends(self, entry: Entry, output: Any) -> None:
         self._append(entry, output)
+        if self.at_boundary:
+            for place, tensor in enumerate(leaves(output)):
+                if tensor.grad_fn is not None:
+                    tensor.grad_fn.register_prehook(_catcher(entry.arrived, place, tensor.output_nr))
         self.listen()
 
     def function(self, function: Any, args: Any, kwargs: dict[str, Any], frame: FrameType | None) -> Any:
@@ -248,7 +256,9 @@ class Tape(TorchFunctionMode):
         entry = self._entry("backward", None, (tensors, *args), kwargs, frame)
         entry.losses = tuple(loss.detach() for loss in leaves(tensors))
         if not self.entries or self.foreign or not entry.uses:
-            # Its history began before the tape did; from the next step on the tape begins with the step.
+            # Its history began before the tape did; from the next step on the tape begins with the step. When that
+            # was not enough, the loss is made where no tape listens (a scripted function): catch what comes back.
+            self.at_boundary = self.at_boundary or (self.from_step and not entry.uses)
             self.from_step = True
         self._append(entry, None)
         for earlier in self.entries:
@@ -458,6 +468,14 @@ def rebuilt(value: Any, change: Callable[[Any], Any]) -> Any:
         fields = {one.name: change(getattr(value, one.name)) for one in dataclasses.fields(value) if one.init}
         return dataclasses.replace(value, **fields)
     return value
+
+
+def _catcher(arrived: dict[int, torch.Tensor], place: int, number: int) -> Callable[[Any], None]:
+    def catch(gradients: Any) -> None:
+        if gradients[number] is not None:
+            arrived[place] = gradients[number].detach()
+
+    return catch
 
 
 def held_in(value: Any, depth: int = 0) -> Iterator[Held]:
