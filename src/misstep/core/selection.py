@@ -36,8 +36,8 @@ class TensorTable:
 
     def put(self, index: int, address: Address, node_type: str) -> None:
         while len(self.addresses) <= index:
-            self.addresses.append(None)
             self.words.append(frozenset())
+            self.addresses.append(None)  # last: its length is the table's, and another thread may read along
         self.addresses[index] = address
         self.words[index] = type_words(node_type)
 
@@ -82,13 +82,14 @@ class Selection:
         return joined
 
     def _extend(self, table: TensorTable) -> None:
-        known = len(self._fits[0])
-        if known == len(table):
+        # The link thread asks too while training adds tensors: the new answers take the old ones' place at once.
+        old = self._fits
+        known, until = len(old[0]), len(table)
+        if known >= until:
             return
-        possible = [self._possible(table.addresses[i], table.words[i]) for i in range(known, len(table))]
-        for number, pattern in enumerate(self.patterns):
-            new = [address is not None and _names(pattern, address) for address in possible]
-            self._fits[number] = np.concatenate([self._fits[number], np.array(new, dtype=bool)])
+        possible = [self._possible(table.addresses[i], table.words[i]) for i in range(known, until)]
+        new = [[address is not None and _names(pattern, address) for address in possible] for pattern in self.patterns]
+        self._fits = [np.concatenate([fits, np.array(more, dtype=bool)]) for fits, more in zip(old, new)]
 
     def _possible(self, address: Address | None, words: frozenset[str]) -> Address | None:
         """The address when everything but the patterns fits."""
