@@ -154,11 +154,11 @@ def test_hooks_that_move_weights_do_not_move_them_again() -> None:
 
 
 def verdicts_without(what: str, monkeypatch: pytest.MonkeyPatch, make: Make) -> set[str]:
-    from misstep.adapters.pytorch import moment, tape
+    from misstep.adapters.pytorch import entries, moment
 
     if what == "random numbers":
         monkeypatch.setattr(moment.Randomness, "restore", lambda self: None)
-        monkeypatch.setattr(tape.Entry, "random", property(lambda self: None, lambda self, value: None))
+        monkeypatch.setattr(entries.Entry, "random", property(lambda self: None, lambda self, value: None))
     else:
         monkeypatch.setattr(moment.NetworkState, "put_in", lambda self: None)
     recording, _ = replayed(make)

@@ -13,7 +13,7 @@ from torch import nn
 from torch.utils.data import Subset
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from misstep.adapters.pytorch.tape import Entry, Held, held_in
+from misstep.adapters.pytorch.entries import Entry, Held, held_in
 from misstep.adapters.replaying import Batch
 
 if TYPE_CHECKING:

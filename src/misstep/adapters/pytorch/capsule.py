@@ -19,9 +19,9 @@ from torch import nn
 from misstep import kernels
 from misstep.adapters.frame import Frame
 from misstep.adapters.pytorch import tensors
+from misstep.adapters.pytorch.entries import Entry, held_in
 from misstep.adapters.pytorch.moment import Randomness
 from misstep.adapters.pytorch.replay import needed_entries
-from misstep.adapters.pytorch.tape import Entry, held_in
 from misstep.adapters.replaying import Capsule
 from misstep.errors import ReplayError
 

@@ -19,7 +19,7 @@ import torch
 from torch import nn
 
 from misstep.adapters.base import Place, TrainingStopped
-from misstep.adapters.pytorch.tape import Entry
+from misstep.adapters.pytorch.entries import Entry
 from misstep.adapters.pytorch.tensors import leaves
 from misstep.core.cells import BETWEEN, ENTERED, FORWARD, PHASE, TRAIL, TRAIL_MASK
 

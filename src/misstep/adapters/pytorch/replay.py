@@ -24,9 +24,10 @@ from misstep.adapters.base import Listener
 from misstep.adapters.frame import Frame
 from misstep.adapters.pytorch import tensors
 from misstep.adapters.pytorch.batch import SampleSearch
+from misstep.adapters.pytorch.entries import Entry, Held, Made, rebuilt
 from misstep.adapters.pytorch.names import source_at, source_line, user_frame
 from misstep.adapters.pytorch.operators import OperatorWatch
-from misstep.adapters.pytorch.tape import Entry, Held, Made, Tape, rebuilt
+from misstep.adapters.pytorch.tape import Tape
 from misstep.adapters.pytorch.tensors import leaves
 from misstep.adapters.pytorch.undo import Undo
 from misstep.adapters.replaying import Replayed
