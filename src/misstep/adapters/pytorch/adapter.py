@@ -1,36 +1,28 @@
-"""PyTorch, seen by misstep: where a step begins and ends, and what is read on the way.
+"""PyTorch, seen by misstep: the seams it has put in, and the facts it can be asked for.
 
 The seams, all put in by `attach` and taken out by `detach`:
 
     nn.Module.__call__                     modules, inputs, outputs, output gradients      (modules.py)
     torch dispatch mode, level op only     every operator                                  (operators.py)
-    torch.autograd.backward                the loss, and when backward runs
-    optimizer step hooks (global)          gradients before the update, weights after it
-    GradScaler._maybe_opt_step             updates that a gradient scaler skips
-
-A step is one update. Several optimizers that step after one backward share a step; one optimizer stepping twice, or
-another backward in between, begins the next.
+    backward, optimizers, GradScaler       where a step begins and ends                    (steps.py)
+    torch function mode, while armed       what it takes to run the step again             (tape.py)
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import sys
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import get_ident
-from time import perf_counter_ns
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
-from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils.data import get_worker_info
 
-from misstep.adapters.base import Level, Listener, Place, TrainingStopped, Update
+from misstep.adapters.base import Level, Listener, TrainingStopped
 from misstep.adapters.frame import Catalog, Frame
 from misstep.adapters.pytorch import tensors
 from misstep.adapters.pytorch.batch import LoaderWatch, SampleSearch
@@ -38,12 +30,13 @@ from misstep.adapters.pytorch.modules import ModuleSeam
 from misstep.adapters.pytorch.names import Names
 from misstep.adapters.pytorch.operators import OperatorWatch
 from misstep.adapters.pytorch.recording import watch_collectives
+from misstep.adapters.pytorch.steps import StepSeam, parameters_of
 from misstep.adapters.pytorch.tape import Tape
 from misstep.adapters.pytorch.updates import HeldWeights
 from misstep.adapters.recording import OnNetwork
 from misstep.adapters.replaying import Batch, Capsule, Replayed
 from misstep.core.address import Role
-from misstep.core.cells import BACKWARD, BETWEEN, OPTIMIZER, PHASE, Cells, no_cells
+from misstep.core.cells import Cells, no_cells
 from misstep.core.graph import scope_of
 from misstep.core.stats import Array
 from misstep.errors import ReplayError
@@ -73,6 +66,7 @@ class PyTorchAdapter:
         self.on_network: OnNetwork | None = None
         self.modules = ModuleSeam(self)
         self.operators = OperatorWatch(self)
+        self.steps = StepSeam(self)
         self.tape = Tape(self)
         self.moving: set[int] = set()
         """Ids of the weights the optimizer about to step will move."""
@@ -88,16 +82,9 @@ class PyTorchAdapter:
         """The user's frame a replay was called from; it tells nothing of the line that is run again …"""
         self.stand_in: tuple[CodeType, int] | None = None
         """… which is this one."""
-        self.plain_backward: Callable[..., Any] = torch.autograd.backward
+        self.gradient_rows: dict[int, int] = {}
+        """By id of a weight: the row of its gradient in this step."""
         self._undo: list[Callable[[], None]] = []
-        self._losses: list[torch.Tensor] = []
-        self._stepped: list[torch.optim.Optimizer] = []
-        self._known_optimizers: dict[int, weakref.ref[torch.optim.Optimizer]] = {}
-        self._backwards = 0
-        self._initial_told = False
-        self._scaler: Any = None
-        self._gradient_rows: dict[int, int] = {}
-        self._initial: set[int] = set()
         self._quiet = False
         """While misstep itself calls torch."""
 
@@ -112,11 +99,8 @@ class PyTorchAdapter:
         self._undo.append(self.modules.remove)
         self.loader.install()
         self._undo.append(self.loader.remove)
-        self._patch_backward()
-        self._patch_scaler()
+        self._undo += self.steps.install()
         self._undo.append(watch_collectives(self))
-        self._undo.append(register_optimizer_step_pre_hook(self._before_step).remove)
-        self._undo.append(register_optimizer_step_post_hook(self._after_step).remove)
         if not _fork_handler:
             os.register_at_fork(after_in_child=self._forked)
             _fork_handler.append(True)
@@ -132,12 +116,10 @@ class PyTorchAdapter:
         self.seer = tensors.Seer(self.catalog, self.frame, listener.wants)
         self.seer.row_of_memory = self.operators.row_of
         self.names = Names(self.catalog)
-        self._known_optimizers.clear()
-        self._initial.clear()
-        self._initial_told = False
+        self.steps = StepSeam(self)
 
     def detach(self) -> None:
-        self._guarded("at the end", self._close_step)
+        self.guarded("at the end", self.steps.close)
         self.set_level("off")
         self.arm_replay(False)
         self.operators.stop()
@@ -146,8 +128,7 @@ class PyTorchAdapter:
         self.inert = True
         self.live = False
         self.thread = 0
-        self._losses.clear()
-        self._stepped.clear()
+        self.steps.forget()
 
     def set_level(self, level: Level) -> None:
         self.level = level
@@ -169,10 +150,9 @@ class PyTorchAdapter:
     def replay_update(self) -> Replayed:
         from misstep.adapters.pytorch.updates import replay_update
 
-        optimizer = self._stepped[-1] if self._stepped else None
-        if optimizer is None:
+        if not self.steps.stepped:
             raise ReplayError("no update was seen")
-        return replay_update(self, optimizer)
+        return replay_update(self, self.steps.stepped[-1])
 
     def save_capsule(self, path: Path, *, step: int, most_bytes: int, frame: Frame | None = None) -> Capsule:
         from misstep.adapters.pytorch.capsule import save_capsule
@@ -198,7 +178,7 @@ class PyTorchAdapter:
         self.frame.become(replayed.frame)
         self.seer.begin()
         self.modules.begin_step()
-        self._gradient_rows = dict(replayed.gradient_rows)
+        self.gradient_rows = dict(replayed.gradient_rows)
 
     def batch(self) -> Batch | None:
         return None if self.search is None else self.search.batch()
@@ -234,7 +214,7 @@ class PyTorchAdapter:
         self.inert = True
         self.operators.on = False
 
-    def _go_live(self) -> None:
+    def go_live(self) -> None:
         if get_worker_info() is not None:
             # A spawned worker of a data loader may call a network to prepare its data; that is nobody's training.
             self._forked()
@@ -242,6 +222,21 @@ class PyTorchAdapter:
             self.live = True
             self.thread = get_ident()
             self.listener.going_live(self)
+
+    def begin_step(self) -> None:
+        self.seer.begin()
+        self.modules.begin_step()
+        self.operators.begin_step()
+        self.gradient_rows = {}
+
+    def guarded(self, where: str, act: Callable[[], None]) -> None:
+        """Do something of ours on the user's way: our failure is told once and training goes on."""
+        try:
+            act()
+        except TrainingStopped:
+            raise
+        except Exception as error:
+            self.listener.trouble(where, error)
 
     # ── facts ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -258,10 +253,7 @@ class PyTorchAdapter:
                 yield self.names.parameter(buffer), buffer
 
     def optimizers(self) -> Iterator[torch.optim.Optimizer]:
-        for ref in self._known_optimizers.values():
-            optimizer = ref()
-            if optimizer is not None:
-                yield optimizer
+        return self.steps.optimizers()
 
     def gradient(self, parameter: Any) -> Any | None:
         return parameter.grad
@@ -284,7 +276,7 @@ class PyTorchAdapter:
         for root in self.names.networks():
             yield from root.parameters()
         for optimizer in self.optimizers():
-            yield from _parameters_of(optimizer)
+            yield from parameters_of(optimizer)
 
     # ── events ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -294,12 +286,11 @@ class PyTorchAdapter:
             self.network_ran = True
             return
         try:
-            self._close_step()
+            self.steps.close()
             if not self.live:
                 self.names.node(module, frame)
-                self._go_live()
-            if self.live and not self._initial_told and next(module.parameters(), None) is not None:
-                self._tell_initial()
+                self.go_live()
+            self.steps.network_called(module)
             self.network_ran = True
         except TrainingStopped:
             raise
@@ -315,55 +306,6 @@ class PyTorchAdapter:
             self.listener.exception(self, error, where)
         except Exception as problem:
             self.listener.trouble("at an exception", problem)
-
-    def _patch_backward(self) -> None:
-        original = self.plain_backward = torch.autograd.backward
-
-        def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-            if self.inert or self.in_backward or self.replaying or self.thread not in (0, get_ident()):
-                return original(tensors, *args, **kwargs)
-            self._backward_begins(tensors)
-            self._guarded("at backward", lambda: self.tape.backward_begins(tensors, args, kwargs, sys._getframe(3)))
-            self.in_backward = True
-            self.cells[PHASE] = BACKWARD
-            try:
-                result = original(tensors, *args, **kwargs)
-                self.cells[PHASE] = BETWEEN
-                self._guarded("after backward", self.tape.backward_ends)
-                self._guarded("after backward", self.modules.backward_ends)
-                return result
-            except BaseException as error:
-                self.user_raised(error, -1)
-                raise
-            finally:
-                self.in_backward = False
-
-        torch.autograd.backward = backward
-
-        def undo() -> None:
-            if torch.autograd.backward is backward:
-                torch.autograd.backward = original
-
-        self._undo.append(undo)
-
-    def _backward_begins(self, losses: Any) -> None:
-        start = perf_counter_ns()
-        try:
-            self._close_step()
-            self._go_live()
-            self._backwards += 1
-            for loss in tensors.leaves(losses):
-                self._losses.append(loss.detach())
-                self.loss_row(loss, len(self._losses))
-            if self.listener.stepping:
-                self.listener.at_node(
-                    Place(self.catalog.node("loss", "loss", "Loss", phase="loss"), "loss", "after", "module")
-                )
-        except TrainingStopped:
-            raise
-        except Exception as error:
-            self.listener.trouble("at backward", error)
-        self.cost_ns += perf_counter_ns() - start
 
     def loss_row(self, loss: torch.Tensor, count: int) -> None:
         """The loss given to the step's backward number `count`, as a row."""
@@ -382,85 +324,6 @@ class PyTorchAdapter:
             return self.frame.inputs_of(same)
         return None
 
-    def _patch_scaler(self) -> None:
-        from torch.amp.grad_scaler import GradScaler
-
-        original = GradScaler._maybe_opt_step
-
-        def _maybe_opt_step(scaler: Any, optimizer: Any, state: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-            self._scaler = scaler
-            found = not self.inert and bool(sum(value.item() for value in state["found_inf_per_device"].values()))
-            result = original(scaler, optimizer, state, *args, **kwargs)
-            if found:
-                self._skipped(optimizer)
-            return result
-
-        GradScaler._maybe_opt_step = _maybe_opt_step
-
-        def undo() -> None:
-            if GradScaler._maybe_opt_step is _maybe_opt_step:
-                GradScaler._maybe_opt_step = original
-
-        self._undo.append(undo)
-
-    def _skipped(self, optimizer: torch.optim.Optimizer) -> None:
-        try:
-            self._close_step()
-            self._go_live()
-            self._stepped.append(optimizer)
-            self._finish(overflow=True)
-        except TrainingStopped:
-            raise
-        except Exception as error:
-            self.listener.trouble("at a skipped update", error)
-
-    def _before_step(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> Any:
-        if self.inert or self.replaying or self.thread not in (0, get_ident()):
-            return None
-        self.tape.pause()
-        closure = args[1] if len(args) > 1 else kwargs.get("closure")
-        try:
-            if self._stepped and (optimizer in self._stepped or self._backwards):
-                self._close_step()
-            self._go_live()
-            if id(optimizer) not in self._known_optimizers:
-                self._known_optimizers[id(optimizer)] = weakref.ref(optimizer)
-                self.names.discover(_parameters_of(optimizer), sys._getframe(1))
-                self._tell_initial(optimizer)
-            if closure is None:
-                self._gradients_ready(optimizer)
-                return None
-        except TrainingStopped:
-            raise
-        except Exception as error:
-            self.listener.trouble("before an update", error)
-            return None
-
-        # The forward and backward of this step run inside the closure, after this hook.
-        done = False
-
-        def watched() -> Any:
-            nonlocal done
-            self.updating = None
-            result = closure()
-            if not done:
-                done = True
-                self._guarded("before an update", lambda: self._gradients_ready(optimizer))
-            self.updating = self.names.optimizer(optimizer)
-            return result
-
-        if len(args) > 1:
-            return (args[0], watched, *args[2:]), kwargs
-        return args, {**kwargs, "closure": watched}
-
-    def _guarded(self, where: str, act: Callable[[], None]) -> None:
-        try:
-            act()
-        except TrainingStopped:
-            raise
-        except Exception as error:
-            self.listener.trouble(where, error)
-
     @contextlib.contextmanager
     def quietly(self) -> Iterator[None]:
         """While misstep itself calls torch, nobody records it."""
@@ -469,61 +332,6 @@ class PyTorchAdapter:
             yield
         finally:
             self._quiet = before
-
-    def _gradients_ready(self, optimizer: torch.optim.Optimizer) -> None:
-        start = perf_counter_ns()
-        self.tape.pause()
-        self.tape.gradients_ready()
-        if self.tape.armed and not self.in_backward:
-            self.held_weights.hold(optimizer)
-        self.moving = {id(weight) for weight in _parameters_of(optimizer)} if self.tape.armed else set()
-        weights = [weight for weight in _parameters_of(optimizer) if weight.grad is not None]
-        gradients: list[torch.Tensor] = [weight.grad for weight in weights]
-        if self.level in ("module", "op"):
-            self.parameter_rows("grad", weights, gradients)
-        elif self.level == "guard":
-            bad = tensors.nonfinite(gradients)
-            self.parameter_rows("grad", [weights[place] for place in bad], [gradients[place] for place in bad])
-        self.cost_ns += perf_counter_ns() - start
-        self.listener.before_update(self)
-        node = self.names.optimizer(optimizer, sys._getframe())
-        if self.listener.stepping:
-            self.listener.at_node(Place(node, "optimizer", "before", "optimizer"))
-        self.cells[PHASE] = OPTIMIZER
-        self.updating = node
-
-    def _after_step(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
-        if self.inert or self.replaying or self.thread not in (0, get_ident()):
-            return
-        self.updating = None
-        self.cells[PHASE] = BETWEEN
-        try:
-            start = perf_counter_ns()
-            weights = list(_parameters_of(optimizer))
-            if self.level in ("module", "op"):
-                self.parameter_rows("param", weights, weights)
-            elif self.level == "guard":
-                bad = [weights[place] for place in tensors.nonfinite(weights)]
-                self.parameter_rows("param", bad, bad)
-            self._stepped.append(optimizer)
-            self.cost_ns += perf_counter_ns() - start
-            self.search = None
-            self.listener.after_update(self)
-            self.tape.window_ends(carry=self._may_share_forward())
-            if self.listener.stepping:
-                self.listener.at_node(Place(self.names.optimizer(optimizer), "optimizer", "after", "optimizer"))
-            self._backwards = 0
-            # An optimizer that steps inside backward is one of many, each with a parameter of its own.
-            if sum(1 for _ in self.optimizers()) == 1 and not self.in_backward:
-                self._finish()
-        except TrainingStopped:
-            raise
-        except Exception as error:
-            self.listener.trouble("after an update", error)
-
-    def _may_share_forward(self) -> bool:
-        """Whether a forward before this update may be trained by another optimizer after it. At first nobody knows."""
-        return not self.in_backward and (len(self._known_optimizers) > 1 or self.listener.step <= 2)
 
     def parameter_rows(self, role: Role, weights: list[torch.Tensor], values: list[torch.Tensor]) -> None:
         """Rows for weights or their gradients; a gradient was computed from its module's output gradients, a weight
@@ -540,80 +348,14 @@ class PyTorchAdapter:
             if role == "grad":
                 inputs.append(None if owner is None else self.modules.output_gradients(owner.index))
             else:
-                row = self._gradient_rows.get(id(weight), -1)
+                row = self.gradient_rows.get(id(weight), -1)
                 inputs.append((row,) if row >= 0 else None)
         rows = self.seer.many(numbers, values, inputs)
         if role == "grad":
-            self._gradient_rows = {id(weight): row for weight, row in zip(weights, rows)}
+            self.gradient_rows = {id(weight): row for weight, row in zip(weights, rows)}
         if self.level == "op":
             for row, value in zip(rows, values):
                 self.frame.trace(row, self.operators.row_of(value))
 
-    def _tell_initial(self, optimizer: torch.optim.Optimizer | None = None) -> None:
-        """Step 0: the weights as they are before anything moved them."""
-        weights = list(_parameters_of(optimizer)) if optimizer is not None else list(self.all_weights())
-        weights = [weight for weight in weights if id(weight) not in self._initial]
-        if not weights or self.level not in ("module", "op"):
-            return
-        self._initial_told = True
-        self._initial.update(id(weight) for weight in weights)
-        frame = Frame(capacity=max(1, len(weights)))
-        frame.begin(0)
-        seer = tensors.Seer(self.catalog, frame, {})
-        numbers = [
-            self.catalog.tensor(self.catalog.node(self.names.parameter(weight), "parameter", "Parameter"), "param")
-            for weight in weights
-        ]
-        seer.many(numbers, weights, [None] * len(weights))
-        seer.fetch()
-        self.listener.initial(self, frame)
-
-    def _close_step(self) -> None:
-        """With several optimizers a step ends when the next forward or backward begins."""
-        if self._stepped:
-            self._finish()
-
-    def _finish(self, *, overflow: bool = False) -> None:
-        optimizer = self._stepped[-1] if self._stepped else None
-        self._stepped.clear()
-        start = perf_counter_ns()
-        self._quiet = True
-        self.seer.fetch()
-        losses = tuple(_number(loss) for loss in self._losses)
-        self._losses.clear()
-        update = Update(
-            loss=losses[-1] if losses else None,
-            losses=losses if len(losses) > 1 else (),
-            learning_rate=None if optimizer is None else _number(optimizer.param_groups[0].get("lr")),
-            optimizer="" if optimizer is None else type(optimizer).__name__,
-            loss_scale=None if self._scaler is None else float(self._scaler.get_scale()),
-            overflow=overflow,
-        )
-        self._quiet = False
-        self.network_ran = False
-        self.cost_ns += perf_counter_ns() - start
-        try:
-            self.listener.step_done(self, update)
-        finally:
-            self.seer.begin()
-            self.modules.begin_step()
-            self.operators.begin_step()
-            if overflow:
-                self.tape.window_ends(carry=False)
-            self._gradient_rows = {}
-
 
 _fork_handler: list[bool] = []
-
-
-def _parameters_of(optimizer: torch.optim.Optimizer) -> Iterator[torch.Tensor]:
-    for group in optimizer.param_groups:
-        yield from group["params"]
-
-
-def _number(value: Any) -> Any:
-    """A loss or rate as a float; a loss that is no scalar counts as its mean."""
-    if isinstance(value, torch.Tensor):
-        with torch.no_grad():
-            return float(value.item() if value.numel() == 1 else value.float().mean().item())
-    return None if value is None else float(value)

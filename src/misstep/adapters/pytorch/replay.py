@@ -64,7 +64,8 @@ class QuietListener:
         self.catalog = real.catalog
         self.frame = frame
         self.step = real.step
-        self.wants: Any = getattr(real, "replay_wants", {})
+        wants = getattr(real, "replay_wants", None)
+        self.wants: Any = {} if wants is None else wants(frame)
         self.trouble = real.trouble
 
     def _nothing(self, *facts: Any) -> None:
@@ -104,7 +105,7 @@ def stage(adapter: PyTorchAdapter, undo: Undo, outer: FrameType | None, *, watch
     frame = Frame()
     frame.begin(adapter.listener.step)
     swapped = ("listener", "frame", "seer", "operators", "modules", "level", "network_ran", "in_backward", "updating",
-               "replaying", "thread", "outer", "stand_in", "_gradient_rows")  # fmt: skip
+               "replaying", "thread", "outer", "stand_in", "gradient_rows")  # fmt: skip
     before = {name: getattr(adapter, name) for name in swapped}
     seam = adapter.modules
     adapter.listener = QuietListener(adapter.listener, frame)
@@ -179,7 +180,7 @@ class Player:
             outcome.gradients = {id(leaf): leaf.grad for leaf in self.leaves if leaf.grad is not None}
             if watch:
                 self._see_gradients()
-                self.gradient_rows = dict(adapter._gradient_rows)
+                self.gradient_rows = dict(adapter.gradient_rows)
         return outcome, frame
 
     # ── one entry ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -222,7 +223,7 @@ class Player:
             if (self.hooks_move_weights or self.distributed) and not kwargs.get("inputs"):
                 self._backward_without_hooks(losses, args, kwargs)
             else:
-                adapter.plain_backward(*args, **kwargs)
+                adapter.steps.plain_backward(*args, **kwargs)
         finally:
             adapter.in_backward = False
         gradients = [leaf.grad for leaf in self.leaves if leaf.grad is not None]
@@ -247,7 +248,7 @@ class Player:
             adapter.operators.came_from(gradient, out, adapter.catalog.node("loss", "loss", "Loss", phase="loss"), slot)
         adapter.in_backward = True
         try:
-            adapter.plain_backward([out for out, _ in ends], [gradient for _, gradient in ends])
+            adapter.steps.plain_backward([out for out, _ in ends], [gradient for _, gradient in ends])
         finally:
             adapter.in_backward = False
         gradients = [leaf.grad for leaf in self.leaves if leaf.grad is not None]

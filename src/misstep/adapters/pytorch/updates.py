@@ -95,7 +95,7 @@ def replay_update(adapter: PyTorchAdapter, optimizer: torch.optim.Optimizer) -> 
                 adapter.updating = None
             _see_weights(adapter, "param", weights, [twins[id(weight)] for weight in weights])
             adapter.seer.fetch()
-            rows = dict(adapter._gradient_rows)
+            rows = dict(adapter.gradient_rows)
         for twin in twins.values():
             twin.grad = None
     same = bool(before) and all(same_bits(twins[id(weight)], weight) for weight in weights)
