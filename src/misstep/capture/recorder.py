@@ -243,6 +243,7 @@ class Recorder:
             text=str(error)[:8000],
             node=where or getattr(error, "__misstep_node__", ""),
             frames=frames.of_exception(error, self._tensor),
+            threads=[one for one in frames.of_threads(self._shape, main_locals=False) if not one["main"]],
             cause=_cause(error),
             holders=self._who_holds(error),
         )

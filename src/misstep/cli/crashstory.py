@@ -48,6 +48,7 @@ def tell_crash(console: Console, crash: Crash, run: Run, *, full: bool, most: in
     trail = [f"{one['name']} ({one['type']})" for one in crash.trail]
     if trail:
         _title(console, say.TITLE_TRAIL())
+        _tell_position(console, crash)
         console.print(Padding(Text(" ← ".join(trail if full else trail[:most])), (0, 0, 0, 2)))
     _tell_memory(console, crash, most=most)
     _tell_steps(console, crash)
@@ -178,6 +179,15 @@ def _mark(crash: Crash, ending: Ending) -> str:
 
 def _place(spot: Spot) -> str:
     return spot.source or spot.node or spot.phase
+
+
+def _tell_position(console: Console, crash: Crash) -> None:
+    if crash.reached is not None:
+        at = crash.reached
+        here = [one.node for one in at.nodes if one.here]
+        told = ", ".join(here[:4]) + (" …" if len(here) > 4 else "")
+        line = say.REACHED(first=at.first, last=at.last, total=at.total, nodes=told)
+        console.print(Padding(Text(line), (0, 0, 0, 2)))
 
 
 def _tell_memory(console: Console, crash: Crash, *, most: int) -> None:

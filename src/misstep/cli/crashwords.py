@@ -18,6 +18,12 @@ ABOUT_RECORD = Text(
 )
 HELP_FULL = Text("Show every frame, every log line and all threads.", "显示全部栈帧、日志行和线程。")
 HELP_MOST = Text("How many entries of each list to show.", "每个列表显示多少条。")
+HELP_UI = Text("Show it as a page in the browser, until Ctrl-C.", "在浏览器中以页面显示，直到按 Ctrl-C。")
+SERVING = Text("the crash page is at {page}\nCtrl-C ends it", "崩溃页面在 {page}\n按 Ctrl-C 结束")
+REACHED = Text(
+    "position {first} to {last} of {total} in execution order: {nodes}",
+    "执行顺序第 {first} 到 {last} 位，共 {total} 位：{nodes}",
+)
 HELP_TO = Text("Write it to this file.", "写到此文件。")
 
 WHAT_EXCEPTION = Text("{name}: {text}", "{name}：{text}")

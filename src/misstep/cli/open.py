@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import webbrowser
 from pathlib import Path
+from urllib.parse import quote
 
 import click
 
@@ -16,8 +19,8 @@ from misstep.cli.render import terminal
 from misstep.cli.show import run_facts
 from misstep.cli.story import tell_story
 from misstep.diagnosis.crash import explain
-from misstep.errors import FormatError, RunNotFound
-from misstep.store.bundle import is_bundle
+from misstep.errors import FormatError, RunNotFound, need
+from misstep.store.bundle import RECORDS, is_bundle
 from misstep.store.foreign.sniff import source_of
 from misstep.store.openbundle import open_bundle
 from misstep.store.reader import open_run
@@ -26,16 +29,19 @@ from misstep.store.reader import open_run
 @define(
     "open",
     about=crashwords.ABOUT_OPEN,
-    examples=("misstep open crash.zip", "misstep open last", "misstep open crash.zip --json"),
+    examples=("misstep open crash.zip", "misstep open crash.zip --ui", "misstep open last", "misstep open last --json"),
 )
 @click.argument("bundle", default="last")
 @json_option
+@option("--ui", "page", is_flag=True, text=crashwords.HELP_UI)
 @option("--full", is_flag=True, text=crashwords.HELP_FULL)
 @option("--most", type=click.IntRange(min=1), default=12, metavar="N", text=crashwords.HELP_MOST)
 @dir_option
-def command(bundle: str, *, as_json: bool, full: bool, most: int, directory: str | None) -> int:
+def command(bundle: str, *, as_json: bool, page: bool, full: bool, most: int, directory: str | None) -> int:
     path = Path(bundle)
     if path.is_file() and is_bundle(path):
+        if page:
+            return _serve(path)
         return _open(path, as_json=as_json, full=full, most=most)
     try:
         run = open_run(bundle, directory)
@@ -44,8 +50,12 @@ def command(bundle: str, *, as_json: bool, full: bool, most: int, directory: str
             raise
         return _show_foreign(bundle, as_json=as_json, most=most)
     record = newest_bundle(run.path)
+    if record is not None and page:
+        return _serve(record)
     if record is not None:
         return _open(record, as_json=as_json, full=full, most=most)
+    if page:
+        raise FormatError(f"{run.name} has no flight record; make one:  misstep record {run.name}", path=str(run.path))
     if as_json:
         print_json(run_facts(run))
     else:
@@ -68,6 +78,27 @@ def _open(path: Path, *, as_json: bool, full: bool, most: int) -> int:
             print_json({**story, "of_run": run_facts(bundle.run)})
         else:
             tell_crash(terminal(), crash, bundle.run, full=full, most=most)
+    return FINE
+
+
+def _serve(path: Path) -> int:
+    """The crash page in a browser, of the bundle alone, until Ctrl-C."""
+    need("uvicorn", "for the web interface", extra="ui")
+    from misstep.hub.server import start_hub
+
+    with open_bundle(path) as bundle:
+        # Unpacked it is a run directory, and the hub finds the record where a run keeps its own.
+        records = bundle.run.path / RECORDS
+        records.mkdir()
+        shutil.copyfile(path, records / f"{bundle.kind}.zip")
+        with start_hub(bundle.run.path.parent) as hub:
+            page = f"{hub.url}/runs/{quote(bundle.run.name)}/crash/{quote(bundle.kind)}#token={hub.token}"
+            click.echo(crashwords.SERVING(page=page))
+            webbrowser.open(page)
+            try:
+                hub.wait()
+            except KeyboardInterrupt:
+                pass
     return FINE
 
 

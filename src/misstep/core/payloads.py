@@ -23,6 +23,7 @@ never travel as JSON: `TensorHeader` and `ComparisonHeader` stand in front of ra
     POST /api/v1/runs/{run}/watchpoints                    WatchEdit → Ack | Nack
     GET  /api/v1/conditions                                list[ConditionView]
     GET  /api/v1/schema                                    JSON Schema
+    …/records, the flight records of a run                 core/crashviews.py
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from misstep.core import messages
+from misstep.core.crashviews import CRASH_PAYLOADS
 from misstep.core.graph import NodeKind, Phase
 from misstep.core.views import (
     HitView,
@@ -83,6 +85,8 @@ class RunDetail(Part):
     seconds: float = 0.0
     exit_code: int | None = None
     findings: int = 0
+    records: tuple[str, ...] = ()
+    """Flight records, the newest first: `crash`, `hang`, `asked`, `end`."""
 
 
 class ScopeColumns(Part):
@@ -400,7 +404,7 @@ _FROM_CLIENTS = {kind.__name__ for kind in (*get_args(messages.ClientMessage), m
 
 def schema() -> dict[str, Any]:
     """One JSON Schema: every message and payload under `$defs`, `ServerMessage` and `ClientMessage` as the unions."""
-    kinds = (*get_args(messages.ServerMessage), *get_args(messages.ClientMessage), *PAYLOADS)
+    kinds = (*get_args(messages.ServerMessage), *get_args(messages.ClientMessage), *PAYLOADS, *CRASH_PAYLOADS)
     _, definitions = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
     for name, definition in definitions.items():
         # The hub writes every field, so a reader may rely on all of them; a client may leave out the defaults.

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from misstep.diagnosis.knowledge import Cause, Look, likely_causes
+from misstep.diagnosis.position import Reached, reached
 from misstep.store.openbundle import Bundle, RankRecord
 
 EventKind = Literal["exception", "exit", "signal", "hang", "asked", "end", "lost"]
@@ -90,6 +91,12 @@ class Crash:
     events: tuple[dict[str, Any], ...]
     batch: tuple[dict[str, Any], ...]
     """What the network was called with last: type, shape, digest."""
+    reached: Reached | None = None
+    """How far the culprit's last step had come in execution order."""
+    random: dict[str, str] = field(default_factory=dict)
+    """Digests of the states of its random generators."""
+    kernel_threads: tuple[dict[str, str], ...] = ()
+    """Its threads as the operating system saw them: name, state, what each slept in."""
     environment: dict[str, str] = field(default_factory=dict)
     device: dict[str, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
@@ -128,6 +135,9 @@ def explain(bundle: Bundle) -> Crash:
         log=tuple(line for line in rank.log.splitlines() if line.strip())[-40:],
         events=tuple(_events(bundle)),
         batch=tuple(record.get("batch", {}).get("tensors", ())),
+        reached=_reached(bundle, culprit, record),
+        random=dict(report.get("random") or (steps[-1].get("random", {}) if steps else {})),
+        kernel_threads=tuple(report.get("threads_of_the_kernel", ())),
         environment=dict(report.get("environment", {})),
         device=dict(report.get("device", {})),
         problems=tuple(bundle.manifest.get("problems", ())),
@@ -229,6 +239,11 @@ def _spot(rank: RankRecord, report: dict[str, Any]) -> Spot:
         return Spot(step, phase, node, kind, source, str(last.get("code", "")), str(last.get("function", "")))
     source, code = str(record.get("called_from", "")), str(record.get("called_code", ""))
     return Spot(step, phase, node, kind, source if phase == "forward" else "", code if phase == "forward" else "")
+
+
+def _reached(bundle: Bundle, culprit: Ending, record: dict[str, Any]) -> Reached | None:
+    names = [str(one["name"]) for one in record.get("trail", ())]
+    return reached(bundle.run.graph(culprit.rank), culprit.spot.phase, names)
 
 
 def _main_frames(threads: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:

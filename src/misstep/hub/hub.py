@@ -29,6 +29,7 @@ from misstep.hub import reading
 from misstep.hub.live import Bus, Numbered
 from misstep.hub.liverun import LiveRun
 from misstep.hub.trainees import Trainee, TraineeServer
+from misstep.store.bundle import bundles_of
 from misstep.store.layout import is_run
 from misstep.store.reader import Run
 from misstep.store.runs import list_runs
@@ -194,6 +195,7 @@ class Hub:
             seconds=sum(step.seconds for step in steps),
             exit_code=end[-1].facts.get("exit") if end else None,
             findings=len(run.findings),
+            records=tuple(path.stem for path in bundles_of(run.path)),
         )
 
     def state(self, name: str) -> m.State:

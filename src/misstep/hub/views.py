@@ -66,12 +66,14 @@ def routes(hub: Hub) -> list[Route]:
     }
     post: dict[str, Handler] = {"/runs/{run}/command": _command, "/runs/{run}/watchpoints": _edit}
     return [
-        *(Route(f"/api/v1{path}", _bound(hub, handler), methods=["GET"]) for path, handler in get.items()),
-        *(Route(f"/api/v1{path}", _bound(hub, handler), methods=["POST"]) for path, handler in post.items()),
+        *(Route(f"/api/v1{path}", bound(hub, handler), methods=["GET"]) for path, handler in get.items()),
+        *(Route(f"/api/v1{path}", bound(hub, handler), methods=["POST"]) for path, handler in post.items()),
     ]
 
 
-def _bound(hub: Hub, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+def bound(hub: Hub, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    """A handler of this hub, its errors translated to HTTP."""
+
     async def answer(request: Request) -> Response:
         hub.last_busy = asyncio.get_running_loop().time()
         try:
