@@ -318,10 +318,7 @@ class Debugger:
             try:
                 for data in self._socket:
                     if isinstance(data, str):
-                        message = m.read_server(data)
-                        self._take(message)
-                        if isinstance(message, m.Reset):
-                            self._catch_up(message.since)
+                        self._hear(m.read_server(data))
             except Exception:
                 pass  # the connection broke; below it is made again
             if self._closed or not self._again():
@@ -329,6 +326,12 @@ class Debugger:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+
+    def _hear(self, messages: list[m.ServerMessage]) -> None:
+        for message in messages:
+            self._take(message)
+            if isinstance(message, m.Reset):
+                self._catch_up(message.since)
 
     def _again(self) -> bool:
         """Connect again and go on where we were; False when the hub stays away."""

@@ -26,7 +26,7 @@ def taken(client: Client) -> list[m.ServerMessage]:
     async def take() -> list[m.ServerMessage]:
         out: list[m.ServerMessage] = []
         while client._must or client._latest:
-            out += [m.read_server(data) for data in await client.next()]
+            out += [one for data in await client.next() for one in m.read_server(data)]
         return out
 
     return asyncio.run(take())
@@ -80,3 +80,11 @@ def test_a_client_that_reads_nothing_is_reset_and_costs_no_memory():
     assert client.take_gap() == 0
     assert client.take_gap() is None
     assert len(client._must) < 10
+
+
+def test_messages_that_waited_go_out_in_few_frames_and_in_order() -> None:
+    messages = [m.encode(m.Ack(str(number), number)) for number in range(1000)]
+    frames = list(m.in_frames(messages, most_bytes=4096))
+    assert 1 < len(frames) < 20
+    assert [one.rev for frame in frames for one in m.read_server(frame)] == list(range(1000))
+    assert list(m.in_frames(messages[:1])) == messages[:1]

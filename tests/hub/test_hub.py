@@ -6,6 +6,7 @@ import http.client
 import json
 import socket
 import urllib.parse
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -61,11 +62,14 @@ def say(socket: Any, message: Any) -> None:
 
 
 def hear(socket: Any, kind: type[Any]) -> Any:
-    """The next message of a type; others are passed over."""
+    """The next message of a type; others are passed over. What came in the same frame waits for the next call."""
+    waiting = socket.__dict__.setdefault("waiting_messages", deque())
     while True:
-        message = m.read_server(socket.recv(timeout=20))
-        if isinstance(message, kind):
-            return message
+        while waiting:
+            message = waiting.popleft()
+            if isinstance(message, kind):
+                return message
+        waiting.extend(m.read_server(socket.recv(timeout=20)))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ class FakeWire implements Wire {
   close(): void {
     this.onclose?.({ code: 1006, reason: "" });
   }
-  say(message: Partial<ServerMessage>): void {
+  say(message: Partial<ServerMessage> | Partial<ServerMessage>[]): void {
     this.onmessage?.({ data: JSON.stringify(message) });
   }
 }
@@ -91,4 +91,12 @@ test("another protocol ends the connection with its reason", () => {
   const it = made();
   it.connect().say(welcome({ proto: 2 }));
   expect(it.links[it.links.length - 1]).toBe("refused");
+});
+
+test("a frame may carry many messages", () => {
+  const it = made();
+  const wire = it.connect();
+  wire.say(welcome());
+  wire.say([hit(8), hit(9), hit(10)]);
+  expect(it.heard.filter((one) => one.t === "hit").map((one) => (one as HitNews).seq)).toEqual([8, 9, 10]);
 });

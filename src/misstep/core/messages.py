@@ -10,6 +10,7 @@ with `schema()`, from which the TypeScript types are made; the shapes both share
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 import msgspec
@@ -321,10 +322,32 @@ def read_client(data: bytes | str) -> ClientMessage:
     return _CLIENT.decode(data)
 
 
-def read_server(data: bytes | str) -> ServerMessage:
-    return _SERVER.decode(data)
+def read_server(data: bytes | str) -> list[ServerMessage]:
+    """What one text frame of the hub says: a message, or several as an array when many were waiting."""
+    said = _SERVER.decode(data)
+    return said if isinstance(said, list) else [said]
+
+
+def in_frames(encoded: Iterable[bytes], *, most_bytes: int = 64 << 10) -> Iterator[bytes]:
+    """Messages joined into frames: a burst of ten thousand hits is a hundred frames, each read in one go."""
+    waiting: list[bytes] = []
+    size = 0
+    for one in encoded:
+        if waiting and size + len(one) > most_bytes:
+            yield _frame(waiting)
+            waiting, size = [], 0
+        waiting.append(one)
+        size += len(one)
+    if waiting:
+        yield _frame(waiting)
+
+
+def _frame(messages: list[bytes]) -> bytes:
+    return messages[0] if len(messages) == 1 else b"[" + b",".join(messages) + b"]"
 
 
 _ENCODER = msgspec.json.Encoder()
 _CLIENT: msgspec.json.Decoder[ClientMessage] = msgspec.json.Decoder(ClientMessage)
-_SERVER: msgspec.json.Decoder[ServerMessage] = msgspec.json.Decoder(ServerMessage)
+_SERVER: msgspec.json.Decoder[ServerMessage | list[ServerMessage]] = msgspec.json.Decoder(
+    ServerMessage | list[ServerMessage]
+)

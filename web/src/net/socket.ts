@@ -4,6 +4,7 @@
 //
 // The number to resume from counts only events that are never superseded: a late curve point with a high number must
 // not make us skip a hit with a lower one.
+import { batch } from "@preact/signals";
 import type { ClientMessage, ServerMessage, Subscribe, Welcome } from "../types.gen";
 
 export type Link = "connecting" | "open" | "waiting" | "refused";
@@ -57,7 +58,11 @@ export class LiveSocket {
       this.write({ t: "hello", proto: this.o.proto, lang: this.o.lang?.() ?? "", resume });
     };
     wire.onmessage = (event) => {
-      if (wire === this.wire && typeof event.data === "string") this.heard(JSON.parse(event.data) as ServerMessage);
+      if (wire !== this.wire || typeof event.data !== "string") return;
+      const said = JSON.parse(event.data) as ServerMessage | ServerMessage[]; // an array when many were waiting
+      batch(() => {
+        for (const message of Array.isArray(said) ? said : [said]) this.heard(message);
+      });
     };
     wire.onclose = (event) => {
       if (wire === this.wire) this.cut(event.code, event.reason);
