@@ -15,7 +15,7 @@ PACKAGE = Path(misstep.__file__).parent
 
 ARROWS: dict[str, set[str]] = {
     "cli": {"hub", "tuning", "compare", "diagnosis", "profile", "migrate", "capture"},
-    "hub": {"diagnosis", "store"},
+    "hub": {"compare", "diagnosis", "store"},
     "tuning": {"train"},
     "train": {"capture"},
     "compare": {"store"},

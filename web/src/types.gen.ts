@@ -24,21 +24,6 @@ export interface Alert {
   seq: number;
 }
 
-export interface BatchView {
-  dtype: string;
-  shape: number[];
-  digest: string;
-}
-
-export interface CauseView {
-  id: string;
-  found_in: string;
-  matched: string;
-  title: string;
-  why: string;
-  advice: string;
-}
-
 export type ClientMessage = Hello | Subscribe | Unsubscribe | Command | WatchEdit | TensorGet | Ping;
 
 /** Move a run. `rev` is the revision the sender saw; a stale one is refused; None for a sender that did not look. */
@@ -83,65 +68,12 @@ export interface ConditionView {
   needs: string[];
 }
 
-/** What ended a process, or why a record of it was made. */
-export interface CrashEvent {
-  kind: string;
-  name: string;
-  text: string;
-  code: number | null;
-  seconds: number;
-  memory_killer: boolean;
-}
-
 export interface CrashNews {
   t: "crash";
   run: string;
   id: string;
   text: string;
   seq: number;
-}
-
-export interface CrashReport {
-  run: string;
-  record: string;
-  kind: string;
-  time: number;
-  bytes: number;
-  endings: RankEnding[];
-  causes: CauseView[];
-  events: JournalLine[];
-  reached: ReachedView | null;
-  trail: string[];
-  threads: ThreadView[];
-  stacks: Record<string, string>;
-  kernel_threads: KernelThread[];
-  steps: RecordedStep[];
-  memory: Record<string, number>;
-  limits: Record<string, number>;
-  holders: HolderView[];
-  batch: BatchView[];
-  log: string[];
-  random: Record<string, string>;
-  command: string[];
-  host: string;
-  started: number;
-  versions: Record<string, string>;
-  device: Record<string, string>;
-  git: Record<string, string>;
-  environment: Record<string, string>;
-  settings: Record<string, unknown>;
-  problems: string[];
-}
-
-/** Where a process was. */
-export interface CrashSpot {
-  step: number;
-  phase: string;
-  node: string;
-  type: string;
-  source: string;
-  code: string;
-  function: string;
 }
 
 /** Two tensors, element by element. */
@@ -202,15 +134,6 @@ export interface FoundNode {
   hits: number;
   watched: boolean;
   source: SourceView | null;
-}
-
-export interface FrameView {
-  file: string;
-  line: number;
-  function: string;
-  code: string;
-  library: boolean;
-  locals: Record<string, string>;
 }
 
 export interface GraphColumns {
@@ -292,31 +215,6 @@ export interface HitView {
   outdated: boolean;
 }
 
-/** Who held memory. */
-export interface HolderView {
-  name: string;
-  kind: string;
-  bytes: number;
-  count: number;
-  dtype: string;
-  shape: number[];
-}
-
-export interface JournalLine {
-  kind: string;
-  rank: number;
-  time: number;
-  text: string;
-}
-
-/** A thread as the operating system saw it. */
-export interface KernelThread {
-  id: string;
-  name: string;
-  state: string;
-  waits_in: string;
-}
-
 /** The client was too slow: so many superseded updates were left out, by kind. Never hits, states or watchpoints. */
 export interface Lag {
   t: "lag";
@@ -391,17 +289,6 @@ export interface ParameterView {
   help: string;
 }
 
-export interface PassedNode {
-  order: number;
-  node: string;
-  type: string;
-  phase: string;
-  done: boolean;
-  here: boolean;
-  source: string;
-  code: string;
-}
-
 export interface Ping {
   t: "ping";
   id?: string;
@@ -430,18 +317,6 @@ export interface QueuedView {
   text: string;
 }
 
-export interface RankEnding {
-  rank: number;
-  event: CrashEvent;
-  spot: CrashSpot;
-  last_step: number;
-  last_time: number;
-  collective: string;
-  waiting_seconds: number;
-  collectives: number;
-  culprit: boolean;
-}
-
 export interface RankView {
   rank: number;
   phase: "detached" | "ended" | "lost" | "offline" | "paused" | "pausing" | "running" | "stepping" | "terminating";
@@ -456,15 +331,6 @@ export interface RankView {
   memory_bytes: number;
   memory_limit: number;
   queued: QueuedView[];
-}
-
-/** Positions `first` to `last` of `total` in execution order: somewhere there the process ended. */
-export interface ReachedView {
-  first: number;
-  last: number;
-  total: number;
-  nodes: PassedNode[];
-  phases: Record<string, number>;
 }
 
 /** One parameter of a condition: threshold, what was found, whether it tripped. */
@@ -482,26 +348,6 @@ export interface Reason {
   watchpoint: number | null;
   hit: number | null;
   rank: number | null;
-}
-
-/** A bundle of a run. */
-export interface RecordBrief {
-  id: string;
-  time: number;
-  bytes: number;
-}
-
-export interface RecordList {
-  records: RecordBrief[];
-  can_make: boolean;
-}
-
-export interface RecordedStep {
-  step: number;
-  seconds: number;
-  loss: Num | null;
-  learning_rate: Num | null;
-  memory: Record<string, number>;
 }
 
 /** Events were left out: fetch the snapshot and the hits after `since`, then go on from `seq`. */
@@ -551,7 +397,6 @@ export interface RunDetail {
   seconds: number;
   exit_code: number | null;
   findings: number;
-  records: string[];
 }
 
 export interface RunList {
@@ -750,12 +595,6 @@ export interface TensorHeader {
   found: Found | null;
   step: number | null;
   rank: number;
-}
-
-export interface ThreadView {
-  name: string;
-  main: boolean;
-  frames: FrameView[];
 }
 
 /** A rectangle of the sliced tensor; row and column count pooled blocks when pool > 1. */

@@ -24,6 +24,8 @@ never travel as JSON: `TensorHeader` and `ComparisonHeader` stand in front of ra
     GET  /api/v1/conditions                                list[ConditionView]
     GET  /api/v1/schema                                    JSON Schema
     …/records, the flight records of a run                 core/crashviews.py
+
+Dumps, checkpoints and comparisons are in held.py.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ import msgspec
 from misstep.core import messages
 from misstep.core.crashviews import CRASH_PAYLOADS
 from misstep.core.graph import NodeKind, Phase
+from misstep.core.held import HELD, CheckAsk, ComparisonAsk, MapText
 from misstep.core.views import (
     HitView,
     Number,
@@ -399,12 +402,13 @@ PAYLOADS: tuple[type[Part], ...] = (
     SearchResult, SourceList, TensorHeader, ComparisonHeader, Unavailable, ConditionView, Failure,
 )  # fmt: skip
 
-_FROM_CLIENTS = {kind.__name__ for kind in (*get_args(messages.ClientMessage), messages.Resume, messages.WatchSpec)}
+_SENT = (*get_args(messages.ClientMessage), messages.Resume, messages.WatchSpec, CheckAsk, ComparisonAsk, MapText)
+_FROM_CLIENTS = {kind.__name__ for kind in _SENT}
 
 
 def schema() -> dict[str, Any]:
     """One JSON Schema: every message and payload under `$defs`, `ServerMessage` and `ClientMessage` as the unions."""
-    kinds = (*get_args(messages.ServerMessage), *get_args(messages.ClientMessage), *PAYLOADS, *CRASH_PAYLOADS)
+    kinds = (*get_args(messages.ServerMessage), *get_args(messages.ClientMessage), *PAYLOADS, *CRASH_PAYLOADS, *HELD)
     _, definitions = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
     for name, definition in definitions.items():
         # The hub writes every field, so a reader may rely on all of them; a client may leave out the defaults.
