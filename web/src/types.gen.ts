@@ -24,6 +24,39 @@ export interface Alert {
   seq: number;
 }
 
+export interface BatchView {
+  dtype: string;
+  shape: number[];
+  digest: string;
+}
+
+export interface CauseView {
+  id: string;
+  found_in: string;
+  matched: string;
+  title: string;
+  why: string;
+  advice: string;
+}
+
+export interface CheckAsk {
+  of: string;
+  watch?: string[];
+  first?: number | null;
+  last?: number | null;
+  rank?: number | null;
+}
+
+export interface CheckpointView {
+  of: string;
+  format: string;
+  parameters: number;
+  checksum: string;
+  summary: string;
+  weights: WeightView[];
+  extras: Record<string, string>;
+}
+
 export type ClientMessage = Hello | Subscribe | Unsubscribe | Command | WatchEdit | TensorGet | Ping;
 
 /** Move a run. `rev` is the revision the sender saw; a stale one is refused; None for a sender that did not look. */
@@ -43,6 +76,41 @@ export interface Command {
   granularity?: "module" | "operator" | null;
 }
 
+export interface ComparisonAsk {
+  a: string;
+  b: string;
+  map?: string;
+}
+
+/** A row for each pair in execution order, and for each parameter that is missing on one side. */
+export interface ComparisonColumns {
+  left: string[];
+  right: string[];
+  left_node: string[];
+  right_node: string[];
+  left_address: string[];
+  right_address: string[];
+  type: string[];
+  dtype: string[];
+  shape: number[][];
+  step: (number | null)[];
+  source: string[];
+  verdict: ("different" | "dtype" | "identical" | "missing" | "noise" | "shape")[];
+  part: ("" | "cause" | "consequence")[];
+  how: string[];
+  layout: string[];
+  note: string[];
+  count: number[];
+  equal: number[];
+  relative: (Num | null)[];
+  expected: (Num | null)[];
+  max_abs: (Num | null)[];
+  max_rel: (Num | null)[];
+  cosine: (Num | null)[];
+  max_ulp: (Num | null)[];
+  share_within: (Num | null)[];
+}
+
 export interface ComparisonHeader {
   a: string;
   b: string;
@@ -59,6 +127,25 @@ export interface ComparisonHeader {
   b_stats: StatsView | null;
 }
 
+export interface ComparisonTable {
+  id: string;
+  a: string;
+  b: string;
+  map: string;
+  close: boolean;
+  summary: string;
+  counts: Record<string, number>;
+  first: number;
+  cause: number;
+  rows: ComparisonColumns;
+  only_left: Unmatched[];
+  only_right: Unmatched[];
+  notes: string[];
+  seconds: number;
+  dtypes: string[];
+  sections: ("optimizer" | "weights")[];
+}
+
 export interface ConditionView {
   name: string;
   title: string;
@@ -68,12 +155,65 @@ export interface ConditionView {
   needs: string[];
 }
 
+/** What ended a process, or why a record of it was made. */
+export interface CrashEvent {
+  kind: string;
+  name: string;
+  text: string;
+  code: number | null;
+  seconds: number;
+  memory_killer: boolean;
+}
+
 export interface CrashNews {
   t: "crash";
   run: string;
   id: string;
   text: string;
   seq: number;
+}
+
+export interface CrashReport {
+  run: string;
+  record: string;
+  kind: string;
+  time: number;
+  bytes: number;
+  endings: RankEnding[];
+  causes: CauseView[];
+  events: JournalLine[];
+  reached: ReachedView | null;
+  trail: string[];
+  threads: ThreadView[];
+  stacks: Record<string, string>;
+  kernel_threads: KernelThread[];
+  steps: RecordedStep[];
+  memory: Record<string, number>;
+  limits: Record<string, number>;
+  holders: HolderView[];
+  batch: BatchView[];
+  log: string[];
+  random: Record<string, string>;
+  command: string[];
+  host: string;
+  started: number;
+  versions: Record<string, string>;
+  device: Record<string, string>;
+  git: Record<string, string>;
+  environment: Record<string, string>;
+  settings: Record<string, unknown>;
+  problems: string[];
+}
+
+/** Where a process was. */
+export interface CrashSpot {
+  step: number;
+  phase: string;
+  node: string;
+  type: string;
+  source: string;
+  code: string;
+  function: string;
 }
 
 /** Two tensors, element by element. */
@@ -100,6 +240,39 @@ export interface DryRun {
   seconds_per_step: number;
   memory_bytes: number;
   examples: HitView[];
+  note: string;
+}
+
+/** A tensor that was kept. */
+export interface DumpRow {
+  address: string;
+  node: string;
+  role: string;
+  slot: number;
+  call: number;
+  type: string;
+  dtype: string;
+  shape: number[];
+  bytes: number;
+  order: number;
+  source: string;
+  stats: StatsView | null;
+}
+
+export interface DumpTable {
+  of: string;
+  kind: "checkpoint" | "dump" | "run";
+  format: string;
+  moments: Moment[];
+  step: number | null;
+  rank: number;
+  query: string;
+  total: number;
+  offset: number;
+  rows: DumpRow[];
+  asked: string[];
+  dropped: number;
+  dropped_names: string[];
   note: string;
 }
 
@@ -134,6 +307,15 @@ export interface FoundNode {
   hits: number;
   watched: boolean;
   source: SourceView | null;
+}
+
+export interface FrameView {
+  file: string;
+  line: number;
+  function: string;
+  code: string;
+  library: boolean;
+  locals: Record<string, string>;
 }
 
 export interface GraphColumns {
@@ -215,6 +397,40 @@ export interface HitView {
   outdated: boolean;
 }
 
+/** Who held memory. */
+export interface HolderView {
+  name: string;
+  kind: string;
+  bytes: number;
+  count: number;
+  dtype: string;
+  shape: number[];
+}
+
+export interface JobView {
+  id: string;
+  state: "cancelled" | "done" | "failed" | "running" | "waiting";
+  done: number;
+  total: number;
+  seconds: number;
+  text: string;
+}
+
+export interface JournalLine {
+  kind: string;
+  rank: number;
+  time: number;
+  text: string;
+}
+
+/** A thread as the operating system saw it. */
+export interface KernelThread {
+  id: string;
+  name: string;
+  state: string;
+  waits_in: string;
+}
+
 /** The client was too slow: so many superseded updates were left out, by kind. Never hits, states or watchpoints. */
 export interface Lag {
   t: "lag";
@@ -229,6 +445,20 @@ export interface LogLine {
   level: "debug" | "error" | "info" | "warning";
   text: string;
   seq: number;
+}
+
+/** A map file, TOML or JSON; `id` names it in links. */
+export interface MapText {
+  text: string;
+  id?: string;
+}
+
+/** One step of one rank of a thing, and how much of it was kept; step is None where nobody counted. */
+export interface Moment {
+  step: number | null;
+  rank: number;
+  tensors: number;
+  bytes: number;
 }
 
 /** Refused: stale_state, not_paused, not_running, unsupported, denied, bad_request, not_found, timeout. */
@@ -289,6 +519,17 @@ export interface ParameterView {
   help: string;
 }
 
+export interface PassedNode {
+  order: number;
+  node: string;
+  type: string;
+  phase: string;
+  done: boolean;
+  here: boolean;
+  source: string;
+  code: string;
+}
+
 export interface Ping {
   t: "ping";
   id?: string;
@@ -317,6 +558,18 @@ export interface QueuedView {
   text: string;
 }
 
+export interface RankEnding {
+  rank: number;
+  event: CrashEvent;
+  spot: CrashSpot;
+  last_step: number;
+  last_time: number;
+  collective: string;
+  waiting_seconds: number;
+  collectives: number;
+  culprit: boolean;
+}
+
 export interface RankView {
   rank: number;
   phase: "detached" | "ended" | "lost" | "offline" | "paused" | "pausing" | "running" | "stepping" | "terminating";
@@ -331,6 +584,15 @@ export interface RankView {
   memory_bytes: number;
   memory_limit: number;
   queued: QueuedView[];
+}
+
+/** Positions `first` to `last` of `total` in execution order: somewhere there the process ended. */
+export interface ReachedView {
+  first: number;
+  last: number;
+  total: number;
+  nodes: PassedNode[];
+  phases: Record<string, number>;
 }
 
 /** One parameter of a condition: threshold, what was found, whether it tripped. */
@@ -348,6 +610,26 @@ export interface Reason {
   watchpoint: number | null;
   hit: number | null;
   rank: number | null;
+}
+
+/** A bundle of a run. */
+export interface RecordBrief {
+  id: string;
+  time: number;
+  bytes: number;
+}
+
+export interface RecordList {
+  records: RecordBrief[];
+  can_make: boolean;
+}
+
+export interface RecordedStep {
+  step: number;
+  seconds: number;
+  loss: Num | null;
+  learning_rate: Num | null;
+  memory: Record<string, number>;
 }
 
 /** Events were left out: fetch the snapshot and the hits after `since`, then go on from `seq`. */
@@ -397,6 +679,7 @@ export interface RunDetail {
   seconds: number;
   exit_code: number | null;
   findings: number;
+  records: string[];
 }
 
 export interface RunList {
@@ -597,6 +880,28 @@ export interface TensorHeader {
   rank: number;
 }
 
+/** Something that holds tensors and can be opened by its name. */
+export interface Thing {
+  name: string;
+  kind: "checkpoint" | "dump" | "run";
+  format: string;
+  bytes: number;
+  modified: number;
+  live: boolean;
+}
+
+export interface ThingList {
+  things: Thing[];
+  directory: string;
+  more: boolean;
+}
+
+export interface ThreadView {
+  name: string;
+  main: boolean;
+  frames: FrameView[];
+}
+
 /** A rectangle of the sliced tensor; row and column count pooled blocks when pool > 1. */
 export interface Tile {
   row: number;
@@ -612,6 +917,15 @@ export interface Unavailable {
   reason: "freed" | "no_such_step" | "not_captured" | "not_watched" | "other_rank" | "running" | "too_large" | "unknown";
   text: string;
   code: string;
+}
+
+export interface Unmatched {
+  name: string;
+  node: string;
+  type: string;
+  dtype: string;
+  shape: number[];
+  address: string;
 }
 
 export interface Unsubscribe {
@@ -675,6 +989,19 @@ export interface WatchpointView {
   but: string[];
   types: string[];
   note: string;
+}
+
+/** One tensor of a checkpoint. */
+export interface WeightView {
+  name: string;
+  address: string;
+  section: "optimizer" | "weights";
+  dtype: string;
+  shape: number[];
+  bytes: number;
+  trainable: boolean | null;
+  state: "all zero" | "constant" | "exploding" | "fine" | "inf" | "nan";
+  stats: StatsView;
 }
 
 /** The answer to Hello. After a resume the missed events follow; else a State of every live run. */

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -60,15 +60,24 @@ def diff(
     return compare_sources(one, other, names=_names(names), threads=threads)
 
 
+Progress = Callable[[int, int], None]
+"""Told how many pairs are measured, of how many; whoever wants an end raises."""
+
+
 def compare_sources(
-    left: TensorSource, right: TensorSource, *, names: NameMap | None = None, threads: int | None = None
+    left: TensorSource,
+    right: TensorSource,
+    *,
+    names: NameMap | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
 ) -> Comparison:
     """Pair, measure and judge everything two sources hold."""
     begun = time.perf_counter()
     found = align(left.entries(), right.entries(), names=names)
     if not found.pairs:
         raise CompareError(_nothing_in_common(left, right, found))
-    measured, unavailable = _measure_all(left, right, found.pairs, threads=threads)
+    measured, unavailable = _measure_all(left, right, found.pairs, threads=threads, progress=progress)
     rows, dtypes = judge(measured, missing=_missing(found), fetch=left.array)
     rows = _with_hints(rows, left, right)
     return Comparison(
@@ -84,7 +93,12 @@ def compare_sources(
 
 
 def _measure_all(
-    left: TensorSource, right: TensorSource, pairs: Sequence[Pair], *, threads: int | None
+    left: TensorSource,
+    right: TensorSource,
+    pairs: Sequence[Pair],
+    *,
+    threads: int | None,
+    progress: Progress | None = None,
 ) -> tuple[list[Measured], list[str]]:
     results: list[Measured | None] = [None] * len(pairs)
     failures: list[BaseException] = []
@@ -97,6 +111,8 @@ def _measure_all(
             if failures:
                 return
             try:
+                if progress is not None:
+                    progress(at, len(pairs))
                 results[at] = _measured(left, right, pairs[at])
             except TensorUnavailable as why:
                 unavailable.append(str(why))

@@ -82,11 +82,19 @@ def read_map(path: str | Path) -> NameMap:
         text = where.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise CompareError(f"no such map file: {where}; write one to start from with --write-map {where}") from None
+    return parse_map(text, where=str(where), json_file=where.suffix == ".json")
+
+
+def parse_map(text: str, *, where: str = "the map", json_file: bool | None = None) -> NameMap:
+    """The text of a map file; what begins with a brace is JSON unless told."""
+    as_json = text.lstrip().startswith("{") if json_file is None else json_file
     try:
-        said: dict[str, Any] = json.loads(text) if where.suffix == ".json" else tomllib.loads(text)
+        said: Any = json.loads(text) if as_json else tomllib.loads(text)
     except ValueError as wrong:
         raise CompareError(f"{where} cannot be read: {wrong}") from None
-    return map_of(said, where=str(where))
+    if not isinstance(said, dict):
+        raise CompareError(f"{where} holds no sections; it begins with [names]")
+    return map_of(said, where=where)
 
 
 def map_of(said: Mapping[str, Any], *, where: str = "the map") -> NameMap:
@@ -116,13 +124,19 @@ def write_map(
 ) -> None:
     """The pairs found so far, as a file to edit; what found no partner stands below as comments."""
     where = Path(path)
-    names = dict(pairs)
     if where.suffix == ".json":
-        where.write_text(json.dumps({"names": names}, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        return
+        text = json.dumps({"names": dict(pairs)}, indent=2, ensure_ascii=False) + "\n"
+    else:
+        text = map_text(pairs, only_left=only_left, only_right=only_right)
+    where.write_text(text, encoding="utf-8")
+
+
+def map_text(pairs: Iterable[tuple[str, str]], *, only_left: Iterable[str] = (), only_right: Iterable[str] = ()) -> str:
+    """The same as TOML text."""
+    names = dict(pairs)
     lines = ["[names]", *(f"{json.dumps(left)} = {json.dumps(right)}" for left, right in names.items())]
     for side, left_over in (("left", only_left), ("right", only_right)):
         found = list(dict.fromkeys(left_over))
         if found:
             lines += ["", f"# only on the {side}:", *(f"# {json.dumps(name)}" for name in found)]
-    where.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return "\n".join(lines) + "\n"

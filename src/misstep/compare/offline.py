@@ -181,22 +181,28 @@ class Offline:
         steps: Iterable[int] | None = None,
         rank: int | None = None,
         unanswered: bool = False,
+        progress: Callable[[int, int], None] | None = None,
     ) -> list[Hit]:
         """What watchpoints find, in the order of time; the recommended ones when none is given.
 
         >>> dump.check("gradient_vanishing(abs_mean_lt=1e-9) on encoder.*:grad", "max > 6e4")
 
-        `unanswered` also tells where a question could not be answered, for want of values or of the step before.
+        `unanswered` also tells where a question could not be answered, for want of values or of the step before;
+        `progress` is told the steps done and their number, and may raise to make an end.
         """
         asked = [parse_watch(one) if isinstance(one, str) else one for one in watchpoints] or list(recommended())
         shift = 1 - self._shelf.counts_from
         hits: list[Hit] = []
+        total, done = sum(len(self._shelf.steps(one)) for one in self._ranks(rank)), 0
         for one in self._ranks(rank):
             evaluator = Evaluator([replace(watch, id=0) for watch in asked])
             for number, (address, kind) in enumerate(self._shelf.table(one)):
                 evaluator.tensor_added(number, address, kind)
             before: Page | None = None
             for page in self._pages(None, one):
+                if progress is not None:
+                    progress(done, total)
+                done += 1
                 if _wanted(page.step, steps):
                     evidence = _evidence(page, before, self._lately, shift)
                     found = evaluator.evaluate(page.step + shift, one, page.rows, page.rows, evidence)

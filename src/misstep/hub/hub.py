@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from misstep.errors import AddressError, ControlError, RunError, RunNotFound, St
 from misstep.hub import reading
 from misstep.hub.live import Bus, Numbered
 from misstep.hub.liverun import LiveRun
+from misstep.hub.things import Things
 from misstep.hub.trainees import Trainee, TraineeServer
 from misstep.store.bundle import bundles_of
 from misstep.store.layout import is_run
@@ -42,8 +44,10 @@ OPEN_RUNS = 64
 class Hub:
     """Runs, clients and trainees. Lives on one event loop."""
 
-    def __init__(self, directory: Path | str, token: str) -> None:
+    def __init__(self, directory: Path | str, token: str, *, things: Sequence[Path] = ()) -> None:
         self.directory = Path(directory)
+        self.things = Things(self.directory, things)
+        """What can be opened besides runs: dumps and checkpoints below the folder, and those given."""
         self.token = token
         self.bus = Bus()
         self.live: dict[str, LiveRun] = {}

@@ -46,13 +46,17 @@ SPARK = 64
 
 
 def graph_columns(run: Run, rank: int) -> GraphColumns:
-    """Everything of a graph, a list for each field."""
-    graph = run.graph(rank)
+    """The graph of one rank, a list for each field."""
+    return columns_of(run.graph(rank), run.name, rank)
+
+
+def columns_of(graph: Graph, name: str, rank: int) -> GraphColumns:
+    """Everything of a graph, wherever it comes from."""
     types, files, graphs, dtypes, shapes = _Numbers(), _Numbers(), _Numbers(), _Numbers(), _Numbers()
     scopes = _Scopes()
     nodes = graph.nodes
     return GraphColumns(
-        run=run.name,
+        run=name,
         rank=rank,
         rev=len(nodes) + len(graph.edges),
         nodes=NodeColumns(

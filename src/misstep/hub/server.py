@@ -8,7 +8,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,13 +67,15 @@ def start_hub(
     names: tuple[str, ...] = (),
     prefix: str = "",
     idle_seconds: float = 0.0,
+    things: Sequence[Path | str] = (),
 ) -> RunningHub:
     """Run a hub over a folder of runs, in the background.
 
     >>> with start_hub("missteps") as hub: print(hub.page)
 
     `expose` is needed for any address but loopback; `names` are further host names to answer to; with `idle_seconds`
-    the hub ends by itself after so long without a live run or a client.
+    the hub ends by itself after so long without a live run or a client. `things` are dumps and checkpoints to open
+    that lie elsewhere.
     """
     if host not in LOOPBACK and not expose:
         raise MisstepError(
@@ -103,7 +105,7 @@ def start_hub(
         from misstep.hub.app import make_app
         from misstep.hub.hub import Hub
 
-        hub = Hub(Path(directory).absolute(), token)
+        hub = Hub(Path(directory).absolute(), token, things=[Path(one) for one in things])
         hub.http = f"http://{shown}:{number}"
         link = await hub.start(link_host=host, link_port=link_port)
         config = uvicorn.Config(

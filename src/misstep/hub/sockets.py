@@ -16,9 +16,9 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from misstep import __version__
 from misstep.core import messages as m
 from misstep.errors import ControlError, MisstepError, TensorUnavailable
+from misstep.hub.asked import frame_binary
 from misstep.hub.hub import Hub
 from misstep.hub.live import Client
-from misstep.hub.views import frame_binary
 
 HELLO_SECONDS = 10.0
 COMMANDS_AT_ONCE = 16
@@ -91,9 +91,9 @@ async def _write(hub: Hub, socket: WebSocket, lock: asyncio.Lock, client: Client
             since = client.take_gap()
             if since is not None:
                 await _send(socket, lock, m.Reset("api/v1/snapshot", hub.bus.seq, hub.bus.session, since))
-            for data in waiting:
+            for frame in m.in_frames(waiting):
                 async with lock:
-                    await socket.send_text(data.decode())
+                    await socket.send_text(frame.decode())
     except (WebSocketDisconnect, RuntimeError, OSError):
         pass
 

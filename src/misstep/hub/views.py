@@ -7,9 +7,7 @@ browser; everything else is asked for again.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import io
-import math
 from collections.abc import Awaitable, Callable
 from typing import Any, get_args
 from weakref import WeakKeyDictionary
@@ -31,12 +29,11 @@ from misstep.errors import (
     RunNotFound,
     TensorUnavailable,
 )
-from misstep.hub import reading
+from misstep.hub import asked, reading
 from misstep.hub.hub import Hub
 from misstep.store.reader import Run
 
 Handler = Callable[[Hub, Request], Awaitable[Response]]
-LARGEST_BODY = m.LARGEST_MESSAGE
 _JSON = msgspec.json.Encoder()
 _GRAPHS: WeakKeyDictionary[Run, tuple[str, bytes]] = WeakKeyDictionary()
 """The last graph sent of each open run, by its tag."""
@@ -124,7 +121,7 @@ async def _run(hub: Hub, request: Request) -> Response:
 
 
 async def _graph(hub: Hub, request: Request) -> Response:
-    run, rank = hub.reader(_name(request)), _int(request, "rank", 0)
+    run, rank = hub.reader(_name(request)), asked.integer(request, "rank", 0)
     graph = run.graph(rank)
     tag = f"g{rank}-{len(graph.nodes)}-{len(graph.edges)}-{len(graph.tensors)}"
     return tagged(request, tag, lambda: _graph_once(run, rank, tag))
@@ -141,7 +138,7 @@ def _graph_once(run: Run, rank: int, tag: str) -> msgspec.Raw:
 async def _scalars(hub: Hub, request: Request) -> Response:
     run = hub.reader(_name(request))
     tags = request.query_params.getlist("tag") or ["loss"]
-    rank, points = _int(request, "rank", min(run.ranks, default=0)), _int(request, "points", 2000)
+    rank, points = asked.integer(request, "rank", min(run.ranks, default=0)), asked.integer(request, "points", 2000)
     return json_response([reading.scalars(run, tag, rank, points=points) for tag in tags[:50]])
 
 
@@ -151,16 +148,16 @@ async def _stats(hub: Hub, request: Request) -> Response:
     return json_response(
         reading.history(
             run,
-            _text(request, "address"),
+            asked.text(request, "address"),
             first=int(first) if first else None,
             last=int(last) if last else None,
-            points=_int(request, "points", 2000),
+            points=asked.integer(request, "points", 2000),
         )
     )
 
 
 async def _step(hub: Hub, request: Request) -> Response:
-    run, step, rank = hub.reader(_name(request)), request.path_params["step"], _int(request, "rank", 0)
+    run, step, rank = hub.reader(_name(request)), request.path_params["step"], asked.integer(request, "rank", 0)
     ended = run.step(step, rank) is not None or step == 0
     return tagged(request, f"s{rank}-{step}-{ended}", lambda: reading.step_table(run, step, rank), forever=ended)
 
@@ -169,12 +166,12 @@ async def _hits(hub: Hub, request: Request) -> Response:
     query = request.query_params
     return json_response(
         reading.hit_list(
-            hub.hits(_name(request), since=_int(request, "since", 0)),
+            hub.hits(_name(request), since=asked.integer(request, "since", 0)),
             watchpoint=int(query["watchpoint"]) if query.get("watchpoint") else None,
             step=int(query["step"]) if query.get("step") else None,
             node=query.get("node", ""),
-            offset=_int(request, "offset", 0),
-            limit=_int(request, "limit", 1000),
+            offset=asked.integer(request, "offset", 0),
+            limit=asked.integer(request, "limit", 1000),
         )
     )
 
@@ -190,12 +187,12 @@ async def _watchpoints(hub: Hub, request: Request) -> Response:
 
 async def _node(hub: Hub, request: Request) -> Response:
     name = _name(request)
-    step = _int(request, "step", -1)
+    step = asked.integer(request, "step", -1)
     return json_response(
         reading.node_info(
             hub.reader(name),
-            _text(request, "name"),
-            _int(request, "rank", 0),
+            asked.text(request, "name"),
+            asked.integer(request, "rank", 0),
             step if step >= 0 else None,
             hits=hub.hits(name),
         )
@@ -210,9 +207,9 @@ async def _search(hub: Hub, request: Request) -> Response:
             reading.search_nodes,
             run,
             request.query_params.get("q", ""),
-            _int(request, "rank", 0),
-            limit=_int(request, "limit", 200),
-            offset=_int(request, "offset", 0),
+            asked.integer(request, "rank", 0),
+            limit=asked.integer(request, "limit", 200),
+            offset=asked.integer(request, "offset", 0),
             hits=hub.hits(name),
             watch=run.watchpoints,
         )
@@ -221,19 +218,19 @@ async def _search(hub: Hub, request: Request) -> Response:
 
 async def _sources(hub: Hub, request: Request) -> Response:
     run = hub.reader(_name(request))
-    limit, offset = _int(request, "limit", 500), _int(request, "offset", 0)
-    return json_response(reading.source_list(run, _int(request, "rank", 0), limit=limit, offset=offset))
+    limit, offset = asked.integer(request, "limit", 500), asked.integer(request, "offset", 0)
+    return json_response(reading.source_list(run, asked.integer(request, "rank", 0), limit=limit, offset=offset))
 
 
 async def _tensor(hub: Hub, request: Request) -> Response:
     header, data = await hub.tensor(
         _name(request),
-        _text(request, "address"),
+        asked.text(request, "address"),
         slice=request.query_params.get("slice", ""),
-        want=_wants(request),
+        want=asked.wants(request),
         previous=request.query_params.get("previous") == "1",
     )
-    return _binary(request, header, data, forever=header.origin == "stored" and header.step is not None)
+    return asked.binary(request, header, data, forever=header.origin == "stored" and header.step is not None)
 
 
 async def _compare(hub: Hub, request: Request) -> Response:
@@ -243,20 +240,20 @@ async def _compare(hub: Hub, request: Request) -> Response:
         raise AddressError(f"cannot show {mode!r}; there are {', '.join(get_args(CompareMode))}")
     header, data = await hub.compare(
         _name(request),
-        _text(request, "a"),
+        asked.text(request, "a"),
         query.get("b", "prev"),
         mode=mode,  # type: ignore[arg-type]
-        atol=_float(request, "atol", 1e-8),
-        rtol=_float(request, "rtol", 1e-5),
+        atol=asked.real(request, "atol", 1e-8),
+        rtol=asked.real(request, "rtol", 1e-5),
         slice=query.get("slice", ""),
-        want=_wants(request),
+        want=asked.wants(request),
     )
-    return _binary(request, header, data)
+    return asked.binary(request, header, data)
 
 
 async def _npy(hub: Hub, request: Request) -> Response:
     address, array = await hub.array(
-        _name(request), _text(request, "address"), slice=request.query_params.get("slice", "")
+        _name(request), asked.text(request, "address"), slice=request.query_params.get("slice", "")
     )
     file = io.BytesIO()
     plain = array if array.dtype.kind in "fiubc" else array.astype(np.float32)
@@ -291,67 +288,14 @@ async def _snapshot(hub: Hub, request: Request) -> Response:
 
 
 async def _command(hub: Hub, request: Request) -> Response:
-    command = await _body(request, m.Command)
+    command = await asked.body(request, m.Command)
     return json_response(await hub.command(msgspec.structs.replace(command, run=_name(request))))
 
 
 async def _edit(hub: Hub, request: Request) -> Response:
-    edit = await _body(request, m.WatchEdit)
+    edit = await asked.body(request, m.WatchEdit)
     return json_response(await hub.edit(msgspec.structs.replace(edit, run=_name(request))))
-
-
-async def _body(request: Request, kind: type[Any]) -> Any:
-    data = b""
-    async for chunk in request.stream():
-        data += chunk
-        if len(data) > LARGEST_BODY:
-            raise ValueError("the request is too large")
-    return msgspec.json.decode(data, type=kind)
-
-
-def _binary(request: Request, header: Any, data: bytes | memoryview, *, forever: bool = False) -> Response:
-    body = frame_binary(header, data)
-    headers = {"cache-control": "private, no-cache"}
-    if forever:
-        headers = {"cache-control": "private, max-age=31536000, immutable"}
-        headers["etag"] = f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
-        if request.headers.get("if-none-match") == headers["etag"]:
-            return Response(status_code=304, headers=headers)
-    return Response(body, headers=headers, media_type="application/octet-stream")
-
-
-def frame_binary(header: Any, data: bytes | memoryview) -> bytes:
-    """u32 header length, JSON header, raw data."""
-    text = _JSON.encode(header)
-    return b"".join((len(text).to_bytes(4, "little"), text, data))
 
 
 def _name(request: Request) -> str:
     return str(request.path_params["run"])
-
-
-def _text(request: Request, name: str) -> str:
-    value = request.query_params.get(name, "")
-    if not value:
-        raise ValueError(f"?{name}= is missing")
-    return value[:2000]
-
-
-def _wants(request: Request) -> tuple[str, ...]:
-    return tuple(request.query_params.getlist("want"))[:20] or ("stats", "tile:0,0,256,256")
-
-
-def _int(request: Request, name: str, default: int) -> int:
-    value = request.query_params.get(name, "")
-    if not value:
-        return default
-    if len(value) > 12:
-        raise ValueError(f"?{name}={value[:20]} is no number")
-    return max(-1, int(value))
-
-
-def _float(request: Request, name: str, default: float) -> float:
-    value = float(request.query_params.get(name, "") or default)
-    if not math.isfinite(value) or value < 0:
-        raise ValueError(f"?{name}= must be a number from 0")
-    return value
