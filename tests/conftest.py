@@ -1,16 +1,19 @@
 """What holds for every test.
 
-A story runs several real processes (trainers, hubs, browsers) on whatever machine is at hand. One that fails is tried
-once more, and pytest says so at the end ("1 rerun"): a story that needs its second try is a bug to look into, but not
-a reason to stop the work of everybody else.
+A story runs several real processes (trainers, hubs, browsers) on whatever machine is at hand, and the tests beside a
+real hub talk to it over sockets. One that fails is tried once more, and pytest says so at the end ("1 rerun"): a test
+that needs its second try is a bug to look into, but not a reason to stop the work of everybody else.
 """
 
 from __future__ import annotations
 
 import pytest
 
+REAL_PROCESSES = {"stories", "hub", "web", "cli"}
+"""Folders whose tests start servers or programs."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.get_closest_marker("story") or item.get_closest_marker("ui"):
+        if REAL_PROCESSES.intersection(item.path.parts) or item.get_closest_marker("ui"):
             item.add_marker(pytest.mark.flaky(reruns=1))
