@@ -229,6 +229,15 @@ PyObject *digest(PyObject *, PyObject *const *args, Py_ssize_t n) {
     return PyLong_FromUnsignedLongLong(value);
 }
 
+PyObject *digest_bytes(PyObject *, PyObject *buffer) {
+    Py_buffer view;
+    if (PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE) < 0) return nullptr;
+    uint64_t value = 0;
+    without_lock(view.len, [&] { value = kernels->digest(view.buf, view.len); });
+    PyBuffer_Release(&view);
+    return PyLong_FromUnsignedLongLong(value);
+}
+
 PyObject *digest_many(PyObject *, PyObject *const *args, Py_ssize_t n) {
     Blocks blocks;
     if (wrong_count("digest_many", n, 2, 2)) return nullptr;
@@ -364,6 +373,7 @@ PyMethodDef methods[] = {
     FAST(summarize_many, "Write the summaries of many contiguous blocks into consecutive rows of a table."),
     FAST(nonfinite_many, "One byte a block: 1 when it holds a NaN or an infinity."),
     FAST(digest, "64 bits that tell whether memory is the same."),
+    {"digest_bytes", digest_bytes, METH_O, "The digest of a buffer."},
     FAST(digest_many, "The digests of many blocks."),
     FAST(change_memory, "Write what changed between two blocks into a row of a table."),
     FAST(compare_memory, "Write how close two blocks are into a row of a table."),

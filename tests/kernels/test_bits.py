@@ -60,6 +60,7 @@ def test_integers_are_always_finite_and_complex_parts_are_looked_at(kernels):
 def test_the_digest_is_the_same_in_every_engine(kernels, size):
     memory = np.random.default_rng(size).integers(0, 256, size, dtype=np.uint8)
     assert kernels.digest(place(memory), size) == _numpy.digest(place(memory), size)
+    assert kernels.digest_bytes(memory.tobytes()) == kernels.digest(place(memory), size)
 
 
 def test_any_changed_bit_changes_the_digest(kernels):

@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import zlib
@@ -19,7 +20,7 @@ from misstep.core.address import Address
 from misstep.core.run import Step
 from misstep.errors import TensorUnavailable
 from misstep.store.journal import seal
-from misstep.store.pack import StoredTensor, pack_record
+from misstep.store.pack import PackReader, StoredTensor, pack_record
 from misstep.store.reader import open_run
 from misstep.store.runs import list_runs
 from misstep.store.statsfile import HEADER_BYTES, ROW_BYTES
@@ -195,6 +196,33 @@ def test_a_damaged_tensor_is_refused(run: Path) -> None:
     with pytest.raises(TensorUnavailable, match="its checksum does not fit"):
         open_run(run).tensor("encoder.fc:output@2")
     assert (open_run(run).tensor("encoder.fc:output@3") == values(3)).all()
+
+
+def as_version_1(index: Path, pack: Path) -> None:
+    """The index as misstep wrote it before: a CRC-32 of 32 bits where the digest is now."""
+    reader = PackReader(pack, index)
+    reader.refresh()
+    old = bytearray(index.read_bytes()[:64])
+    old[8:12] = (1).to_bytes(4, "little")
+    for stored in reader.stored.values():
+        body = pack_record(stored)[12:]
+        crc = zlib.crc32(pack.read_bytes()[stored.offset : stored.offset + stored.bytes])
+        body = body[:16] + crc.to_bytes(4, "little") + body[24:]
+        old += b"TNSR" + struct.pack("<II", len(body), zlib.crc32(body)) + body
+    index.write_bytes(old)
+
+
+def test_a_pack_with_the_checksums_of_version_1_is_read_and_checked(run: Path) -> None:
+    pack = run / "rank-0/tensors.pack"
+    as_version_1(run / "rank-0/tensors.idx", pack)
+    assert open_run(run).verify() == []
+    for step in (1, 2, 3):
+        assert (open_run(run).tensor(f"encoder.fc:output@{step}") == values(step)).all()
+    data = bytearray(pack.read_bytes())
+    data[64 + 64] ^= 1
+    pack.write_bytes(data)
+    with pytest.raises(TensorUnavailable, match="its checksum does not fit"):
+        open_run(run).tensor("encoder.fc:output@2")
 
 
 def test_a_damaged_node_leaves_the_names_of_the_others_right(run: Path) -> None:

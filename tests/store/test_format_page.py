@@ -22,7 +22,8 @@ def test_the_programs_of_the_page_read_a_run(tmp_path: Path) -> None:
     assert found["nodes"] == {0: "encoder.fc", 1: "encoder.norm", 2: "decoder.fc"}
     assert (found["row"], found["sound"].tolist(), found["means"].tolist()) == (ROW, [True] * 9, [1.0, 2.0, 3.0])
     assert list(found["tensors"]) == ["encoder.fc:output@1", "encoder.fc:output@2", "encoder.fc:output@3"]
-    assert np.array_equal(found["tensors"]["encoder.fc:output@3"], values(3))
+    assert np.array_equal(found["tensors"]["encoder.fc:output@3"][0], values(3))
+    assert all(found["digests"].values())
 
 
 def test_the_page_lists_every_dtype_under_its_code() -> None:

@@ -146,12 +146,18 @@ def adapter_for(thing: object) -> Adapter:
     >>> adapter_for(torch.nn.Linear(2, 2)).name
     'pytorch'
     """
+    kind = type(thing)
+    known = _ADAPTER_OF.get(kind)
+    if known is not None:
+        return known
     for name, owns in _OWNERS.items():
         if owns(thing):
+            if kind.__module__.partition(".")[0] in _FRAMEWORKS:  # classes of the user's are not kept alive here
+                _ADAPTER_OF[kind] = adapter_named(name)
             return adapter_named(name)
-    kind = f"{type(thing).__module__}.{type(thing).__qualname__}"
     raise AdapterError(
-        f"no adapter knows {kind}; misstep handles modules, cells, tensors and optimizers of torch and mindspore"
+        f"no adapter knows {kind.__module__}.{kind.__qualname__};"
+        " misstep handles modules, cells, tensors and optimizers of torch and mindspore"
     )
 
 
@@ -181,6 +187,9 @@ def imported_frameworks() -> Iterable[str]:
 
 
 _ADAPTERS: dict[str, Adapter] = {}
+_ADAPTER_OF: dict[type, Adapter] = {}
+"""By the framework's own types: a dump asks for each of thousands of tensors a step."""
+_FRAMEWORKS = ("torch", "mindspore", "misstep")
 
 
 def _is_torch(thing: object) -> bool:

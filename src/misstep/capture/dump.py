@@ -101,6 +101,7 @@ class Dumper:
         self._holding = Holding(array, limit_bytes=int(owner.settings.memory_mb * 2**20) // HELD_SHARE)
         self._packed: dict[int, tuple[Place | Job, Any]] = {}
         """By the first tensor of a memory in this step: its bytes in the pack or on their way, and their layout."""
+        self._named: set[int] = set()
         self._lost: list[str] = []
         self._lost_count = self._lost_told = self._unheld_told = 0
         self._hit_steps: dict[int, int] = {}
@@ -214,6 +215,11 @@ class Dumper:
         """The step is left: let go of everything held."""
         self._holding.let_go()
         self._packed.clear()
+        self._named.clear()
+
+    def __contains__(self, number: int) -> bool:
+        """Whether a tensor of the step under way is in the pack already."""
+        return number in self._named
 
     def tell(self) -> None:
         """Write into the journal what could not be kept, by name."""
@@ -280,13 +286,13 @@ class Dumper:
 
         def passes(row: int, tensor: Any) -> None:
             try:
-                keep(owner.frame, row, number, array(tensor), sample=sample)
+                keep(owner.frame, row, number, array(tensor), sample)
             except Exception as error:
                 owner.trouble("while dumping", error)
 
         return passes
 
-    def _keep(self, frame: Frame, row: int, number: int, values: Array, *, sample: int = 0) -> None:
+    def _keep(self, frame: Frame, row: int, number: int, values: Array, sample: int = 0) -> None:
         """Into the pack, or on the way there; the second name of the same memory only gets a record."""
         writer = self._owner.writer
         if writer is None or not writer.mine:
@@ -294,7 +300,8 @@ class Dumper:
         if frame.step != self._step:
             self._step = frame.step
             self._moment = f"@{frame.step}#{self._owner.rank}".encode()
-        name = self._names[number] + self._moment if self._names[number] else name_of(self._address(number, frame.step))
+        bare = self._names[number]
+        name = bare + self._moment if bare else name_of(self._address(number, frame.step))
         if sample and values.size > sample:
             values = values.reshape(-1)[np.linspace(0, values.size - 1, sample).astype(np.intp)]
         dtype = _NAMES.get(values.dtype) or _NAMES.setdefault(values.dtype, values.dtype.name)
@@ -309,10 +316,16 @@ class Dumper:
         same = known[0] if known is not None and known[1] == layout else None
         if self.asynchronous:
             kept: Place | Job | None = self._queue(name, dtype, values, same)
+        elif same is None:
+            kept = writer.place(name, bytes_of(values), dtype, values.shape)
         else:
-            kept = self._write(writer, name, dtype, values.shape, None if same is not None else bytes_of(values), same)
+            assert isinstance(same, tuple)
+            kept = writer.name_place(name, same, dtype, values.shape)
+        if kept is None and not self.asynchronous:
+            self._lose(name, "", counted=True)
         if kept is not None:
             self.kept += 1
+            self._named.add(number)
             if same is None:
                 self._packed[first] = (kept, layout)
 

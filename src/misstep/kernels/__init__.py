@@ -38,6 +38,7 @@ __all__ = [
     "compare",
     "compare_memory",
     "digest",
+    "digest_bytes",
     "digest_many",
     "exponent_bins",
     "exponent_histogram",
@@ -75,6 +76,7 @@ summarize_strided = _chosen.summarize_strided
 summarize_many = _chosen.summarize_many
 nonfinite_many = _chosen.nonfinite_many
 digest = _chosen.digest
+digest_bytes = _chosen.digest_bytes
 digest_many = _chosen.digest_many
 change_memory = _chosen.change_memory
 compare_memory = _chosen.compare_memory

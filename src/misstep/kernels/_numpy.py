@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from misstep.kernels._numpy_bits import digest, digest_many, exponents_memory
+from misstep.kernels._numpy_bits import digest, digest_bytes, digest_many, exponents_memory
 from misstep.kernels._numpy_memory import (
     BLOCK,
     LARGEST,
@@ -33,6 +33,7 @@ __all__ = [
     "change_memory",
     "compare_memory",
     "digest",
+    "digest_bytes",
     "digest_many",
     "exponents_memory",
     "nonfinite_many",

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misstep.kernels._numpy_memory import BOOL, COMPLEX, blocks, check_block, check_rows, sizes_of, stored, values_of
-from misstep.kernels.records import DTYPES, Integers, exponent_bins, exponent_range
+from misstep.kernels.records import DTYPES, Buffer, Integers, exponent_bins, exponent_range
 
 _BYTES = DTYPES["u8"]
 _BLOCK = 4096
@@ -29,7 +29,15 @@ _KEYS = _avalanche(np.arange(1, 513, dtype=np.uint64) * np.uint64(_GOLDEN))
 
 def digest(address: int, nbytes: int, /) -> int:
     check_block(address, nbytes, _BYTES)
-    memory = stored(address, nbytes, _BYTES)
+    return _digest(stored(address, nbytes, _BYTES))
+
+
+def digest_bytes(buffer: Buffer, /) -> int:
+    return _digest(np.frombuffer(buffer, np.uint8) if len(buffer) else np.empty(0, np.uint8))
+
+
+def _digest(memory: NDArray[np.uint8]) -> int:
+    nbytes = len(memory)
     total = _one(nbytes + _GOLDEN)
     whole = nbytes // _BLOCK
     for start in range(0, whole, 256):

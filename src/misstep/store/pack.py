@@ -4,7 +4,8 @@
     tensors.idx    header (64 bytes) │ record │ record │ …                 a record begins with TNSR, length, crc32
 
 The tensor is written before its record, so that a record is a promise. Appending costs two writes and no fsync.
-After a damaged record the reader looks for the next mark and goes on.
+After a damaged record the reader looks for the next mark and goes on. Tensors are checked by the kernels' digest,
+ten times as quick as the CRC-32 of version 1, which was half of what a dump cost beyond its writes.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from misstep import kernels
 from misstep.core.address import Address
 from misstep.core.stats import DTYPE_CODES, DTYPE_NAMES, ITEM_BYTES
 from misstep.errors import RunDamaged, RunTooNew, TensorUnavailable
@@ -27,15 +29,17 @@ from misstep.store.codec import decode, encode, from_json, to_json
 
 PACK_MAGIC = b"MSTPPACK"
 INDEX_MAGIC = b"MSTPINDX"
-VERSION = 1
+VERSIONS = {PACK_MAGIC: 1, INDEX_MAGIC: 2}
 HEADER_BYTES = 64
 ALIGNMENT = 64
 
 MARK = b"TNSR"
 _HEADER = struct.Struct("<8sII")
 _FRAME = struct.Struct("<4sII")  # mark, bytes of the body, crc32 of the body
-_BODY = struct.Struct("<QQIBBH")  # offset, bytes, crc32 of the tensor, dtype, dimensions, bytes of the name
-_SHAPES = [struct.Struct(f"<{rank}q") for rank in range(9)]
+_PARTS = "<QQQBBH"  # offset, bytes, digest of the tensor, dtype, dimensions, bytes of the name
+_BODY = struct.Struct(_PARTS)
+_BODY_1 = struct.Struct("<QQIBBH")  # of version 1, with a crc32 in place of the digest
+_BODIES = [struct.Struct(f"{_PARTS}{rank}q") for rank in range(9)]
 _LONGEST_BODY = _BODY.size + 255 * 8 + 0xFFFF
 
 
@@ -48,7 +52,7 @@ class StoredTensor:
     shape: tuple[int, ...]
     offset: int
     bytes: int
-    crc: int
+    checksum: int
 
 
 Place = tuple[int, int, int]
@@ -56,7 +60,7 @@ Place = tuple[int, int, int]
 
 
 def header(magic: bytes) -> bytes:
-    return _HEADER.pack(magic, VERSION, HEADER_BYTES).ljust(HEADER_BYTES, b"\0")
+    return _HEADER.pack(magic, VERSIONS[magic], HEADER_BYTES).ljust(HEADER_BYTES, b"\0")
 
 
 def bytes_of(tensor: Any) -> memoryview:
@@ -75,7 +79,7 @@ def padding(offset: int) -> int:
 
 def pack_record(stored: StoredTensor) -> bytes:
     """One record of the index."""
-    place = stored.offset, stored.bytes, stored.crc
+    place = stored.offset, stored.bytes, stored.checksum
     return named_record(name_of(stored.address), place, stored.dtype, stored.shape)
 
 
@@ -88,21 +92,17 @@ def name_of(address: Address) -> bytes:
 def named_record(name: bytes, place: Place, dtype: str, shape: tuple[int, ...]) -> bytes:
     """A record from its parts, for writers that make thousands of them a second."""
     rank = len(shape)
-    body = b"".join(
-        (
-            _BODY.pack(*place, DTYPE_CODES[dtype], rank, len(name)),
-            _SHAPES[rank].pack(*shape) if rank < len(_SHAPES) else struct.pack(f"<{rank}q", *shape),
-            name,
-        )
-    )
+    parts = _BODIES[rank] if rank < len(_BODIES) else struct.Struct(f"{_PARTS}{rank}q")
+    body = parts.pack(*place, DTYPE_CODES[dtype], rank, len(name), *shape) + name
     return _FRAME.pack(MARK, len(body), zlib.crc32(body)) + body
 
 
-def unpack_record(body: bytes) -> StoredTensor:
-    offset, size, crc, dtype, rank, length = _BODY.unpack_from(body)
-    *shape, text = struct.unpack_from(f"<{rank}q{length}s", body, _BODY.size)
+def unpack_record(body: bytes, *, version: int = 2) -> StoredTensor:
+    parts = _BODY if version > 1 else _BODY_1
+    offset, size, checksum, dtype, rank, length = parts.unpack_from(body)
+    *shape, text = struct.unpack_from(f"<{rank}q{length}s", body, parts.size)
     name = from_json(text) if text.startswith(b"{") else text.decode("utf-8")
-    return StoredTensor(decode(Address, name), DTYPE_NAMES[dtype], tuple(shape), offset, size, crc)
+    return StoredTensor(decode(Address, name), DTYPE_NAMES[dtype], tuple(shape), offset, size, checksum)
 
 
 def check_size(dtype: str, shape: tuple[int, ...], size: int) -> None:
@@ -134,6 +134,7 @@ class PackReader:
         self.unfinished = 0
         self.damaged: list[int] = []
         self._offset = 0
+        self._version = VERSIONS[INDEX_MAGIC]
 
     def refresh(self) -> None:
         try:
@@ -147,7 +148,7 @@ class PackReader:
             if len(data) < HEADER_BYTES:
                 self.unfinished = len(data)
                 return
-            self._check_header(data, self.index, INDEX_MAGIC)
+            self._version = self._check_header(data, self.index, INDEX_MAGIC)
             at = HEADER_BYTES
         self._offset += self._read_records(data, at)
 
@@ -169,7 +170,7 @@ class PackReader:
 
     def _take_in(self, body: bytes, at: int) -> None:
         try:
-            stored = unpack_record(body)
+            stored = unpack_record(body, version=self._version)
         except (struct.error, IndexError, ValueError):  # of a later misstep: a dtype or a role we do not know
             self.damaged.append(self._offset + at)
             return
@@ -194,16 +195,17 @@ class PackReader:
         return body if len(body) == length and zlib.crc32(body) == crc else None
 
     @staticmethod
-    def _check_header(data: bytes, path: Path, magic: bytes) -> None:
+    def _check_header(data: bytes, path: Path, magic: bytes) -> int:
         found, version, _ = _HEADER.unpack_from(data)
         if found != magic:
             raise RunDamaged(f"{path} does not begin as it should", run=str(path))
-        if version > VERSION:
+        if version > VERSIONS[magic]:
             raise RunTooNew(
-                f"{path} was written by a later misstep (version {version}, this one reads {VERSION}):"
+                f"{path} was written by a later misstep (version {version}, this one reads {VERSIONS[magic]}):"
                 "  pip install -U misstep",
                 run=str(path),
             )
+        return int(version)
 
     def array(self, stored: StoredTensor, *, verify: bool = True) -> npt.NDArray[Any]:
         """The tensor, mapped and read-only; `verify` reads it once to compare its checksum."""
@@ -226,7 +228,7 @@ class PackReader:
         raw = np.memmap(self.pack, dtype=np.uint8, mode="r", offset=stored.offset, shape=(stored.bytes,)).view(
             np.ndarray
         )
-        if verify and zlib.crc32(raw.data) != stored.crc:
+        if verify and stored.checksum != (kernels.digest_bytes if self._version > 1 else zlib.crc32)(raw.data):
             raise TensorUnavailable(
                 f"{stored.address} is damaged in {self.pack} at byte {stored.offset:,}: its checksum does not fit",
                 address=str(stored.address),

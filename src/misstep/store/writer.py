@@ -13,7 +13,6 @@ import os
 import socket
 import sys
 import time
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +20,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from misstep import kernels
 from misstep.core.address import Address
 from misstep.core.finding import Finding, Verdict
 from misstep.core.graph import Edge, Node, TensorKey
@@ -179,15 +179,16 @@ class RunWriter:
             self._lose("tensor")
             self._pack_full = True
             return None
-        if packed.append(data, before=bytes(gap)) < size or packed.error is not None:
+        if packed.append(data, before=bytes(gap) if gap else b"") < size or packed.error is not None:
             self._lost_tensor(packed)
             return None
-        return self.name_place(name, (begin + gap, size, zlib.crc32(data)), dtype, shape)
+        return self._index(name, (begin + gap, size, kernels.digest_bytes(data)), dtype, shape)
 
     def name_place(self, name: bytes, place: pack.Place, dtype: str, shape: tuple[int, ...]) -> pack.Place | None:
-        """A record for bytes that are in the pack: the only one, or another name for the same memory."""
-        if self._inert():
-            return None
+        """Another name for bytes that are in the pack already."""
+        return None if self._inert() else self._index(name, place, dtype, shape)
+
+    def _index(self, name: bytes, place: pack.Place, dtype: str, shape: tuple[int, ...]) -> pack.Place | None:
         record = pack.named_record(name, place, dtype, shape)
         index = self._files[4]
         if index.append(record) < len(record):
