@@ -14,9 +14,9 @@ import type { Scale } from "../tensor/scale";
 import { defaultSlice } from "../tensor/slice";
 import type { ComparisonHeader } from "../types.gen";
 import { NotHere } from "./tensortab";
-import { type Loaded, lookAtBoth, type Pane } from "./window";
+import { type Loaded, lookAtBoth, ofRun, type Pane } from "./window";
 
-const MODES: ComparisonHeader["mode"][] = ["difference", "relative", "ulp", "a", "b"];
+export const MODES: ComparisonHeader["mode"][] = ["difference", "relative", "ulp", "a", "b"];
 
 /** What `vs=` means: `prev`, `step:24`, `rank:1`, `run:NAME`, `run:NAME:24`. */
 export function other(address: string, vs: string): string {
@@ -39,8 +39,8 @@ export function CompareTab() {
     const known = loaded.peek();
     if (known.state !== "ready") loaded.value = { state: "loading" };
     const asked = slice.value;
-    void lookAtBoth(runName.peek(), {
-      a: address, b: other(address, q.vs ?? "prev"), mode: (q.mode as ComparisonHeader["mode"]) ?? "difference",
+    void lookAtBoth(ofRun(runName.peek(), "compare", { a: address, b: other(address, q.vs ?? "prev") }), {
+      mode: (q.mode as ComparisonHeader["mode"]) ?? "difference",
       atol: Number(q.atol ?? 1e-8), rtol: Number(q.rtol ?? 1e-5), slice: asked || (known.state === "ready" ? defaultSlice(known.pane.shape) : ""),
     }, end.signal).then((answer) => {
       if (!end.signal.aborted) loaded.value = answer;
@@ -90,7 +90,7 @@ function Choices() {
   );
 }
 
-function Both({ pane }: { pane: Pane<ComparisonHeader> }) {
+export function Both({ pane }: { pane: Pane<ComparisonHeader> }) {
   const { header, source } = pane;
   const d = header.differences;
   const chosen = useSignal<[number, number] | null>(null);

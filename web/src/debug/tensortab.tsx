@@ -19,7 +19,7 @@ import type { StatsView, TensorBrief, TensorHeader } from "../types.gen";
 import { Icon } from "../ui/icons";
 import { Classes, Dtype, Measure } from "../ui/marks";
 import { copy } from "./nodemenu";
-import { type Pane, TensorWindow } from "./window";
+import { type Desk, ofRun, type Pane, TensorWindow } from "./window";
 
 const tensorWindow = new TensorWindow();
 /** Go to the next or previous NaN or Inf; set while a tensor is on show. */
@@ -29,19 +29,13 @@ export function TensorTab() {
   useSignalEffect(() => {
     const address = tensorAddress.value;
     void state.value?.rev; // a live tensor changes when training moved
-    if (address && !knownMissing.value) void tensorWindow.look(runName.peek(), address, slice.value);
+    if (address && !knownMissing.value) void tensorWindow.look(ofRun(runName.peek(), "tensor"), address, slice.value);
   });
   if (!tensorAddress.value) return <div class="empty"><p>{t("tensor.none")}</p></div>;
   if (knownMissing.value) return <NotHere address={tensorAddress.value} reason={knownMissing.value.reason} text="" stats={knownMissing.value.stats} />;
   const loaded = tensorWindow.loaded.value;
-  if (loaded.state === "ready") return <TensorPane pane={loaded.pane} />;
-  if (loaded.state === "wrong") {
-    return (
-      <div class="column gap pad">
-        <SliceBox shape={null} wrong={loaded.text} example={loaded.example} />
-      </div>
-    );
-  }
+  if (loaded.state === "ready") return <OfRun pane={loaded.pane} />;
+  if (loaded.state === "wrong") return <WrongSlice text={loaded.text} example={loaded.example} />;
   if (loaded.state === "missing") return <NotHere address={tensorAddress.value} reason={loaded.reason} text={loaded.text} />;
   return <div class="empty"><p>{t("loading")}</p></div>;
 }
@@ -68,7 +62,17 @@ export function NotHere({ address, reason, text, stats }: { address: string; rea
   );
 }
 
-function TensorPane({ pane }: { pane: Pane<TensorHeader> }) {
+export function WrongSlice({ text, example }: { text: string; example: string }) {
+  return <div class="column gap pad"><SliceBox shape={null} wrong={text} example={example} /></div>;
+}
+
+function OfRun({ pane }: { pane: Pane<TensorHeader> }) {
+  const download = api(`runs/${encodeURIComponent(runName.value)}/npy`, { address: pane.header.address });
+  return <TensorPane pane={pane} desk={ofRun(runName.value, "tensor")} window={tensorWindow} download={download} />;
+}
+
+/** The tensor of a window, wherever it comes from. */
+export function TensorPane({ pane, desk, window, download }: { pane: Pane<TensorHeader>; desk: Desk; window: TensorWindow; download: string }) {
   const { header, source, sliced, shape } = pane;
   const chosen = useSignal<[number, number] | null>(null);
   const scale = useSignal<Scale | null>(null);
@@ -77,7 +81,7 @@ function TensorPane({ pane }: { pane: Pane<TensorHeader> }) {
   const stats = header.stats;
   walkBad.act = (way) => {
     const after = chosen.peek() ? (chosen.peek() as [number, number])[0] * source.columns + (chosen.peek() as [number, number])[1] : -1;
-    void tensorWindow.findBad(runName.peek(), header.address, slice.peek() || header.slice, after, way).then((index) => {
+    void window.findBad(desk, header.address, slice.peek() || header.slice, after, way).then((index) => {
       if (!index) return;
       const flat = index.reduce((sum, at, axis) => sum * header.sliced_shape[axis] + at, 0);
       chosen.value = [Math.floor(flat / source.columns), flat % source.columns];
@@ -103,7 +107,7 @@ function TensorPane({ pane }: { pane: Pane<TensorHeader> }) {
         <span class="grow" />
         {shown === "grid" && <label class="field">{t("tensor.digits")}<input type="number" min="2" max="17" style={{ width: "52px" }} value={digits.value} onInput={(event) => chooseDigits(Math.min(17, Math.max(2, Number(event.currentTarget.value) || 4)))} /></label>}
         <button class="plain" title={t("tensor.copyNumpy")} onClick={() => void copy(numpy)}><Icon name="copy" /><span class="hidden-visually">{t("tensor.copyNumpy")}</span></button>
-        <a class="button plain" download title={t("tensor.download")} href={api(`runs/${encodeURIComponent(runName.value)}/npy`, { address: header.address })}><Icon name="download" /><span class="hidden-visually">{t("tensor.download")}</span></a>
+        <a class="button plain" download title={t("tensor.download")} href={download} data-test="npy"><Icon name="download" /><span class="hidden-visually">{t("tensor.download")}</span></a>
       </div>
       {source.failed.value && <p class="tone-error pad" role="alert">{source.failed.value}</p>}
       {free === 0 ? <p class="scalar mono">{value(Number(source.value(0, 0) ?? Number.NaN), 17)}</p>

@@ -1,5 +1,6 @@
 // One tensor, or two side by side, through a window: what the heat map, the grid and the numbers above them are fed with.
 import { type Signal, signal } from "@preact/signals";
+import type { QueryValue } from "../base";
 import { askBinary, HubError } from "../net/api";
 import { valuesOf } from "../net/values";
 import { defaultSlice, parseSlice, type Sliced, SliceError } from "../tensor/slice";
@@ -19,6 +20,16 @@ export type Loaded<H> =
   | { state: "missing"; reason: string; text: string }
   | { state: "wrong"; text: string; example: string };
 
+/** Where tensors are asked for: an address of the hub, and what belongs to every question there. */
+export interface Desk {
+  path: string;
+  query: Record<string, QueryValue>;
+}
+
+export function ofRun(run: string, what: "tensor" | "compare", query: Record<string, QueryValue> = {}): Desk {
+  return { path: `runs/${encodeURIComponent(run)}/${what}`, query };
+}
+
 /** Rows and columns of a slice, as the hub folds it. */
 export function planeOf(shape: readonly number[]): [number, number] {
   if (shape.length === 0) return [1, 1];
@@ -32,10 +43,10 @@ export class TensorWindow {
   private shapes = new Map<string, number[]>();
 
   /** Look at a tensor; `slice` empty for the first two-dimensional part. */
-  async look(run: string, address: string, slice: string): Promise<void> {
+  async look(desk: Desk, address: string, slice: string): Promise<void> {
     this.asking?.abort();
     const mine = (this.asking = new AbortController());
-    const path = `runs/${encodeURIComponent(run)}/tensor`;
+    const { path } = desk;
     const before = this.loaded.peek();
     if (before.state !== "ready" || before.address !== address) this.loaded.value = { state: "loading" };
     try {
@@ -43,18 +54,18 @@ export class TensorWindow {
       const known = this.shapes.get(address);
       if (!text && known) text = defaultSlice(known);
       if (text && known) parseSlice(text, known);
-      let answer = await askBinary<TensorHeader>(path, { address, slice: text, want: ["stats", "hist:64"] }, mine.signal);
+      let answer = await askBinary<TensorHeader>(path, { ...desk.query, address, slice: text, want: ["stats", "hist:64"] }, mine.signal);
       const shape = answer.header.shape;
       this.shapes.set(address, shape);
       if (!slice && !text && shape.length > 2) {
         text = defaultSlice(shape);
-        answer = await askBinary<TensorHeader>(path, { address, slice: text, want: ["stats", "hist:64"] }, mine.signal);
+        answer = await askBinary<TensorHeader>(path, { ...desk.query, address, slice: text, want: ["stats", "hist:64"] }, mine.signal);
       }
       const sliced = parseSlice(text, shape);
       const [rows, columns] = planeOf(answer.header.sliced_shape);
       const source = new TileSource(rows, columns, answer.header.dtype, async (pool, row, column, tall, wide, end) => {
         const want = [`tile:${row},${column},${tall},${wide}`, ...(pool > 1 ? [`pool:${pool}`] : [])];
-        const tile = await askBinary<TensorHeader>(path, { address, slice: text, want }, end);
+        const tile = await askBinary<TensorHeader>(path, { ...desk.query, address, slice: text, want }, end);
         const [r, c] = planeOf(tile.header.data_shape);
         return { values: valuesOf(tile.data, tile.header.data_dtype), rows: r, columns: c };
       });
@@ -67,15 +78,13 @@ export class TensorWindow {
   }
 
   /** The next element that is not finite, as row and column of the plane; null when there is none. */
-  async findBad(run: string, address: string, slice: string, after: number, way: "next" | "previous"): Promise<number[] | null> {
-    const answer = await askBinary<TensorHeader>(`runs/${encodeURIComponent(run)}/tensor`, { address, slice, want: [`find:${way}:${after}`] });
+  async findBad(desk: Desk, address: string, slice: string, after: number, way: "next" | "previous"): Promise<number[] | null> {
+    const answer = await askBinary<TensorHeader>(desk.path, { ...desk.query, address, slice, want: [`find:${way}:${after}`] });
     return answer.header.found?.index ?? null;
   }
 }
 
 export interface Side {
-  a: string;
-  b: string;
   mode: ComparisonHeader["mode"];
   atol: number;
   rtol: number;
@@ -83,9 +92,9 @@ export interface Side {
 }
 
 /** Two tensors: the differences, and tiles of the chosen view of them. */
-export async function lookAtBoth(run: string, side: Side, end: AbortSignal): Promise<Loaded<ComparisonHeader>> {
-  const path = `runs/${encodeURIComponent(run)}/compare`;
-  const query = { a: side.a, b: side.b, mode: side.mode, atol: side.atol, rtol: side.rtol, slice: side.slice };
+export async function lookAtBoth(desk: Desk, side: Side, end: AbortSignal): Promise<Loaded<ComparisonHeader>> {
+  const { path } = desk;
+  const query = { ...desk.query, mode: side.mode, atol: side.atol, rtol: side.rtol, slice: side.slice };
   try {
     const answer = await askBinary<ComparisonHeader>(path, { ...query, want: ["stats"] }, end);
     const { header } = answer;
@@ -96,7 +105,7 @@ export async function lookAtBoth(run: string, side: Side, end: AbortSignal): Pro
       const [r, c] = planeOf(tile.header.data_shape);
       return { values: valuesOf(tile.data, tile.header.data_dtype), rows: r, columns: c };
     });
-    return { state: "ready", pane: { header, source, sliced: parseSlice("", header.sliced_shape), shape: header.sliced_shape }, address: side.a };
+    return { state: "ready", pane: { header, source, sliced: parseSlice("", header.sliced_shape), shape: header.sliced_shape }, address: header.a };
   } catch (error) {
     return failure(error);
   }
