@@ -4,11 +4,7 @@ import { lang, said, t } from "./i18n";
 import { seconds, shown } from "./format/number";
 import { clock } from "./format/time";
 import { DebugPage } from "./pages/debug";
-import { RanksPage } from "./pages/ranks";
 import { RunsPage } from "./pages/runs";
-import { ScalarsPage } from "./pages/scalars";
-import { SettingsPage } from "./pages/settings";
-import { StatsPage } from "./pages/stats";
 import { alerts, connection, runs, runsKnown, socket } from "./state/live";
 import { nextTheme, otherLang, theme } from "./state/prefs";
 import { go, link, place } from "./state/route";
@@ -16,11 +12,19 @@ import { detail, isLive, lastStep, problem, rank, runName, state } from "./state
 import { dismiss, toast, toasts } from "./state/toasts";
 import { Dialogs, dialog } from "./ui/dialogs";
 import { Icon, type IconName } from "./ui/icons";
+import { lazy } from "./ui/lazy";
 import { Menu } from "./ui/menu";
 import { Palette, paletteOpen } from "./ui/palette";
 import { StateMark } from "./ui/marks";
 
-const SUB: [string, IconName][] = [["debug", "debug"], ["scalars", "scalars"], ["hist", "stats"], ["ranks", "ranks"]];
+const SUB: [string, IconName][] = [["debug", "debug"], ["scalars", "scalars"], ["hist", "stats"], ["ranks", "ranks"], ["crash", "crash"]];
+
+// The debugger and the list of runs come with the first load; every other page when somebody goes there.
+const CrashPage = lazy(() => import("./pages/crash").then((one) => one.CrashPage));
+const RanksPage = lazy(() => import("./pages/ranks").then((one) => one.RanksPage));
+const ScalarsPage = lazy(() => import("./pages/scalars").then((one) => one.ScalarsPage));
+const SettingsPage = lazy(() => import("./pages/settings").then((one) => one.SettingsPage));
+const StatsPage = lazy(() => import("./pages/stats").then((one) => one.StatsPage));
 
 export function App() {
   const { path } = place.value;
@@ -49,6 +53,7 @@ function Page({ sub }: { sub: string }) {
   if (!sub) return <RunsPage />;
   if (sub === "scalars") return <ScalarsPage />;
   if (sub === "hist") return <StatsPage />;
+  if (sub === "crash") return <CrashPage />;
   return sub === "ranks" ? <RanksPage /> : <DebugPage />;
 }
 
@@ -125,12 +130,19 @@ function Banners() {
         <button onClick={() => socket.connect()}>{t("banner.retry")}</button></div>
     );
   }
-  if (runName.value && phase === "lost") return <div class="banner error" role="status" data-test="banner"><Icon name="lost" />{t("banner.process")}</div>;
+  if (runName.value && phase === "lost" && place.value.path[2] !== "crash") return <div class="banner error" role="status" data-test="banner"><Icon name="lost" />{t("banner.process")}<RecordLink always /></div>;
   const code = detail.value?.exit_code;
-  if (runName.value && runsKnown.value && runs.value.get(runName.value)?.state === "failed" && place.value.path[2] === "debug") {
-    return <div class="banner info" role="status" data-test="banner"><Icon name="cross" />{t("banner.failed", { code: code ?? "–" })}</div>;
+  if (runName.value && runsKnown.value && runs.value.get(runName.value)?.state === "failed" && (place.value.path[2] ?? "debug") === "debug") {
+    return <div class="banner info" role="status" data-test="banner"><Icon name="cross" />{t("banner.failed", { code: code ?? "–" })}<RecordLink /></div>;
   }
   return null;
+}
+
+/** To the flight record; `always` when it may still be on its way, or can be made there. */
+function RecordLink({ always = false }: { always?: boolean }) {
+  const records = detail.value?.records ?? [];
+  if (!records.length && !always) return null;
+  return <a class="button" data-test="to-record" href={link(["runs", runName.value, "crash"])}><Icon name="crash" />{t("banner.openRecord")}</a>;
 }
 
 let told = 0;

@@ -626,6 +626,7 @@ export interface RecordList {
 
 export interface RecordedStep {
   step: number;
+  time: number;
   seconds: number;
   loss: Num | null;
   learning_rate: Num | null;

@@ -146,6 +146,7 @@ class ReachedView(Part):
 
 class RecordedStep(Part):
     step: int
+    time: float
     seconds: float
     loss: Number | None = None
     learning_rate: Number | None = None

@@ -223,7 +223,8 @@ def _step(one: dict[str, Any]) -> RecordedStep:
         return number(float(one[name])) if one.get(name) is not None else None  # a NaN is a word in the record
 
     memory = {name: int(size) for name, size in one.get("memory", {}).items()}
-    return RecordedStep(int(one["step"]), float(one.get("seconds", 0.0)), value("loss"), value("rate"), memory)
+    times = float(one.get("time", 0.0)), float(one.get("seconds", 0.0))
+    return RecordedStep(int(one["step"]), *times, value("loss"), value("rate"), memory)
 
 
 def _holder(one: dict[str, Any]) -> HolderView:

@@ -91,7 +91,7 @@ function optionsFor(series: Series[], bad: Bad[], width: number, height: number,
     legend: { live: true },
     cursor: { sync: { key: "misstep" }, drag: { x: true, y: false }, focus: { prox: 16 } },
     scales: { x: { time: false }, y: { distr: scale === "log" ? 3 : scale === "symlog" ? 4 : 1, asinh: Math.max(1e-12, smallest) } },
-    axes: [{ ...axis, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? String(tick) : "")) }, { ...axis, size: 68, ...(scale === "linear" ? {} : { filter: powers, grid: { ...axis.grid, filter: powers }, ticks: { ...axis.ticks, filter: powers } }), values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : value(tick, 3))) }],
+    axes: [{ ...axis, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? String(tick) : "")) }, { ...axis, size: 68, ...(scale === "linear" ? {} : { filter: powers, grid: { ...axis.grid, filter: powers }, ticks: { ...axis.ticks, filter: powers } }), values: (_, ticks) => toldApart(ticks) }],
     series: [
       { label: t("step"), value: (_, x) => (x === null ? "–" : String(x)) },
       ...series.map((one): uPlot.Series => ({
@@ -114,6 +114,15 @@ function optionsFor(series: Series[], bad: Bad[], width: number, height: number,
       }] : [],
     },
   };
+}
+
+/** Ticks with as many digits as it takes to tell them apart. */
+function toldApart(ticks: (number | null)[]): string[] {
+  for (let digits = 3; ; digits += 1) {
+    const texts = ticks.map((tick) => (tick === null ? "" : value(tick, digits)));
+    const told = texts.filter(Boolean);
+    if (digits === 8 || new Set(told).size === told.length) return texts;
+  }
 }
 
 /** Zero and the powers of ten: the lines of a logarithmic axis that can be told apart. */

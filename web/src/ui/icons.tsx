@@ -8,6 +8,7 @@ const PATHS = {
   scalars: <path d="M2 2.5V13.5H14M4 10.5l3-4 2.5 2.5L13.5 4" />,
   stats: <path d="M2.5 2.5h3v3h-3zM6.5 2.5h3v3h-3zM10.5 2.5h3v3h-3zM2.5 6.5h3v3h-3zM6.5 6.5h3v3h-3zM2.5 10.5h3v3h-3zM6.5 10.5h3v3h-3zM10.5 10.5h3v3h-3z" />,
   ranks: <path d="M2.5 3h4.5v4H2.5zM9 3h4.5v4H9zM2.5 9.5h4.5v4H2.5zM9 9.5h4.5v4H9z" />,
+  crash: <path d="M8 1.8 14.4 13.5H1.6zM8 6v3.6M8 11.6v.1" />,
   settings: <><circle cx="8" cy="8" r="2.2" /><path d="M8 1.8v2M8 12.2v2M1.8 8h2M12.2 8h2M3.6 3.6l1.4 1.4M11 11l1.4 1.4M12.4 3.6 11 5M5 11l-1.4 1.4" /></>,
   help: <><circle cx="8" cy="8" r="6" /><path d="M6.2 6.3a1.9 1.9 0 1 1 2.7 1.8c-.6.3-.9.7-.9 1.3M8 11.6v.1" /></>,
   play: <path class="solid" d="M4.5 2.8v10.4L13 8z" />,

@@ -14,7 +14,7 @@ import { paletteOpen } from "./palette";
 
 let goes = 0;
 const GO_MS = 1200;
-const PAGES: Record<string, string> = { d: "debug", s: "scalars", h: "hist", k: "ranks" };
+const PAGES: Record<string, string> = { d: "debug", s: "scalars", h: "hist", k: "ranks", c: "crash" };
 
 function typing(event: KeyboardEvent): boolean {
   const target = event.target as HTMLElement | null;

@@ -25,7 +25,7 @@ function actions(): Action[] {
   const name = runName.value;
   if (name) {
     list.push({ icon: "debug", text: t("page.debug"), key: "G D", act: () => go(["runs", name, "debug"]) }, { icon: "scalars", text: t("page.scalars"), key: "G S", act: () => go(["runs", name, "scalars"]) },
-      { icon: "stats", text: t("page.stats"), key: "G H", act: () => go(["runs", name, "hist"]) }, { icon: "ranks", text: t("page.ranks"), key: "G K", act: () => go(["runs", name, "ranks"]) },
+      { icon: "stats", text: t("page.stats"), key: "G H", act: () => go(["runs", name, "hist"]) }, { icon: "ranks", text: t("page.ranks"), key: "G K", act: () => go(["runs", name, "ranks"]) }, { icon: "crash", text: t("page.crash"), key: "G C", act: () => go(["runs", name, "crash"]) },
       { icon: "star", text: t("keys.hits"), key: "J", act: () => walkHits(1) }, { icon: "link", text: t("copyLink"), act: () => void copy(currentLink()) });
   }
   if (isLive.value && !noControl.value) {
