@@ -41,7 +41,7 @@ class Holding:
     def __contains__(self, number: int) -> bool:
         return number in self._held
 
-    def hold(self, number: int, tensor: Any) -> None:
+    def hold(self, number: int, tensor: Any, *, copy: bool = False) -> None:
         size = 0
         if id(tensor) not in self._ids:
             size = int(getattr(tensor, "nbytes", -1))
@@ -50,7 +50,7 @@ class Holding:
             self.refused += 1
             return
         self.bytes += size
-        if number in self._fragile:
+        if copy or number in self._fragile:
             self._held[number] = _Held(self._array(tensor).copy(), 0, copied=True)
         else:
             self._ids.add(id(tensor))
@@ -62,6 +62,14 @@ class Holding:
         if held is None or held.written_over:
             return None
         values: Array = held.tensor if held.copied else self._array(held.tensor)
+        return values
+
+    def freeze(self, number: int) -> Array | None:
+        """Like `values`, and safe from now on from whoever writes to the tensor."""
+        values = self.values(number)
+        if values is not None and not self._held[number].copied:
+            values = values.copy()
+            self._held[number] = _Held(values, 0, copied=True)
         return values
 
     def learn(self) -> None:

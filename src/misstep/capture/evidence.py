@@ -7,7 +7,7 @@ what is watched and only within the memory budget; what does not fit is refused 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -110,13 +110,20 @@ def both(first: Callable[[int, Any], None], second: Callable[[int, Any], None]) 
 class ReplayWants:
     """Like a session's `wants`, but asked anew for each tensor: a replay meets operators nobody has met before."""
 
-    ask: Callable[[int], Callable[[int, Any], None] | None] | None
+    askers: tuple[Callable[[int], Callable[[int, Any], None] | None], ...] = ()
+    earlier: dict[int, Any] = field(default_factory=dict)
+    """By id of a tensor that an operator writes to in place: a copy from before it ran."""
 
     def get(self, number: int) -> Callable[[int, Any], None] | None:
-        return None if self.ask is None else self.ask(number)
+        found: Callable[[int, Any], None] | None = None
+        for ask in self.askers:
+            want = ask(number)
+            if want is not None:
+                found = want if found is None else both(found, want)
+        return found
 
     def __bool__(self) -> bool:
-        return self.ask is not None
+        return bool(self.askers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from misstep.adapters.base import Adapter, adapter_for
@@ -12,20 +12,22 @@ from misstep.core.stats import Array
 from misstep.errors import TensorUnavailable
 
 
-def live_tensor(wanted: Address, catalog: Catalog, frame: Frame, adapters: Iterable[Adapter]) -> Array:
-    """Its values, without a copy where possible; TensorUnavailable says why not."""
-    for row in range(len(frame) - 1, -1, -1):
-        if catalog.address(frame.tensors[row]) == replace(wanted, step=None, rank=None):
-            ref = frame.refs[row]
-            tensor = ref() if ref is not None else None
-            if tensor is not None:
-                return adapter_for(tensor).array(tensor)
-            raise TensorUnavailable(
-                f"{wanted} was freed by the framework after it passed; dump it to keep it:"
-                f"  misstep dump last '{wanted.node}:{wanted.role}'",
-                address=str(wanted),
-                reason="freed",
-            )
+def live_tensor(
+    wanted: Address,
+    catalog: Catalog,
+    frame: Frame,
+    adapters: Iterable[Adapter],
+    kept: Callable[[int], Array | None] = lambda number: None,
+) -> Array:
+    """Its values, without a copy where possible; `kept` knows those held on purpose. TensorUnavailable says why not."""
+    bare = replace(wanted, step=None, rank=None)
+    row = next((row for row in reversed(range(len(frame))) if catalog.address(frame.tensors[row]) == bare), -1)
+    if row >= 0:
+        values = kept(frame.tensors[row])
+        ref = frame.refs[row]
+        tensor = ref() if ref is not None and values is None else None
+        if values is not None or tensor is not None:
+            return adapter_for(tensor).array(tensor) if values is None else values
     for adapter in adapters:
         for name, parameter in adapter.parameters():
             if name == wanted.node and wanted.role in ("param", "grad"):
@@ -35,6 +37,13 @@ def live_tensor(wanted: Address, catalog: Catalog, frame: Frame, adapters: Itera
         for name, buffer in adapter.buffers():
             if name == wanted.node and wanted.role == "buffer":
                 return adapter.array(buffer)
+    if row >= 0:
+        raise TensorUnavailable(
+            f"{wanted} was freed by the framework after it passed; dump it to keep it:"
+            f"  misstep dump last '{wanted.node}:{wanted.role}'",
+            address=str(wanted),
+            reason="freed",
+        )
     node = catalog.graph.node(wanted.node)
     if "/" in wanted.node and node is None:
         how = "operators are watched only while walked through:  ops, then s 1 (or level=op for the whole run)"

@@ -291,6 +291,7 @@ class Replays:
             self.session.trouble(where, error)
 
     def _tell(self, replayed: Replayed, verdict: Verdict) -> None:
+        self.session.keepsakes.settle(verdict, replayed.frame)
         self._event(f"the step was run again ({replayed.exact}): {verdict.sentence()}", replayed)
 
     def _event(self, text: str, replayed: Replayed) -> None:

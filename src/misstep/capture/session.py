@@ -25,6 +25,7 @@ from misstep.adapters.frame import Catalog, Frame
 from misstep.capture.dumpspec import DumpSpec, asks_for_dump, parse_dump
 from misstep.capture.evidence import EvidenceRoom, ReplayWants, RowEvidence, both
 from misstep.capture.facts import run_info
+from misstep.capture.keepsakes import Keepsakes
 from misstep.capture.plan import Plan
 from misstep.capture.present import live_tensor
 from misstep.capture.recorder import Recorder, begin_recorder
@@ -80,6 +81,8 @@ class Session:
         """The live debugger's hand; there once training began."""
         self.dumper: Dumper | None = None
         """Keeps whole tensors; there once somebody asks for some."""
+        self.keepsakes = Keepsakes(self, self._array)
+        """What somebody will want to see of this step after the framework let go of it."""
         self.replays = Replays(self)
         """Runs a bad step again."""
         self.recorder: Recorder | None = None
@@ -192,7 +195,7 @@ class Session:
     def tensor(self, address: str | Address) -> Array:
         """The values of a tensor of the step under way, without a copy where possible."""
         wanted = Address.parse(address) if isinstance(address, str) else address
-        return live_tensor(wanted, self.catalog, self.frame, self.adapters)
+        return live_tensor(wanted, self.catalog, self.frame, self.adapters, self.keepsakes.values)
 
     def detach(self) -> None:
         """Take misstep out of the program; what was recorded stays."""
@@ -340,6 +343,7 @@ class Session:
             return
         self.frame.begin(self.step)
         self.evidence.begin_step()
+        self.keepsakes.let_go()
         if self.dumper is not None:
             self.dumper.begin_step()
         self._refresh_wants()
@@ -402,10 +406,11 @@ class Session:
         node = self.catalog.graph.nodes[self.catalog.graph.tensors[number].node]
         self.evaluator.tensor_added(number, address, node.type)
         self._wants_stale = True
+        wants = [self.keepsakes.tensor_added(number)]
         if self.dumper is not None:
-            want = self.dumper.tensor_added(number, address, node.type)
-            if want is not None:
-                self.wants[number] = want
+            wants.append(self.dumper.tensor_added(number, address, node.type))
+        for want in filter(None, wants):
+            self.wants[number] = both(self.wants[number], want) if number in self.wants else want
 
     def _refresh_wants(self) -> None:
         """Who is to be called when which tensor passes in the next step."""
@@ -416,6 +421,8 @@ class Session:
         if stale:
             self.wants.clear()
             self.wants.update(self.evidence.wants())
+            for number, want in self.keepsakes.wants().items():
+                self.wants[number] = both(self.wants[number], want) if number in self.wants else want
             for number, want in dumper.wants(self.step).items() if dumper is not None else ():
                 self.wants[number] = both(self.wants[number], want) if number in self.wants else want
 
@@ -428,10 +435,12 @@ class Session:
             self._wants_stale = True
         return self.dumper
 
-    @property
-    def replay_wants(self) -> ReplayWants:
-        """Who is to be called when a tensor passes in a replay of the step."""
-        return ReplayWants(self.dumper.replay_want if self.dumper is not None else None)
+    def replay_wants(self, frame: Frame) -> ReplayWants:
+        """Who is to be called when a tensor passes in a replay of the step, which fills this frame."""
+        earlier: dict[int, Any] = {}
+        keepsakes = self.keepsakes.replay_want(frame, earlier)
+        askers = (keepsakes,) if self.dumper is None else (keepsakes, self.dumper.replay_want)
+        return ReplayWants(askers, earlier)
 
     def _level_for(self, step: int) -> Level:
         """As the plan says, and closer where a dump, or somebody who walks from node to node, needs it."""
@@ -472,7 +481,7 @@ class Session:
             self.first_verdict = verdict
         for listener in self.on_step:
             listener(step, head, summary)
-        self._act(hits, frame)
+        self._act(hits, frame, verdict)
 
     def _evidence_for(self, head: Array, summary: Array, step: int) -> Callable[[int], RowEvidence]:
         def evidence(row: int) -> RowEvidence:
@@ -510,11 +519,13 @@ class Session:
         if self.controller is not None and self.step == 1:
             self.controller.initial_pause()
 
-    def _act(self, hits: list[Hit], frame: Frame) -> None:
+    def _act(self, hits: list[Hit], frame: Frame, verdict: Verdict | None) -> None:
         """Dump what hits ask for, then stop if one says so."""
         if self.dumper is not None:
             self.dumper.step_ends(hits, frame)
         actions = {watch.id: watch.then for watch in self.evaluator.watchpoints} if hits else {}
+        if verdict is not None and not any(actions.get(hit.watchpoint) == "dump" for hit in hits):
+            self.keepsakes.settle(verdict, frame)
         stopping = next((hit for hit in hits if actions.get(hit.watchpoint) == "stop"), None)
         if stopping is not None:
             print(f"misstep: stopping: {stopping.address}: {stopping.reason}", file=sys.stderr)

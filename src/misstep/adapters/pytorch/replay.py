@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 Swap = Callable[[Held], torch.Tensor]
 
+_LARGEST_BEFORE = 64 << 20
+"""Bytes an operator may overwrite for which the values before it are still at hand when it makes something bad."""
+
 
 @dataclass(slots=True)
 class Outcome:
@@ -86,12 +89,18 @@ class ReplayWatch(OperatorWatch):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         traits = self._traits.get(func) or self._learn(func)
+        earlier = getattr(self.adapter.listener.wants, "earlier", None) if self.watching else None
         if traits.writes:
-            self.undo.writes(leaves([args[place] for place in traits.writes if place < len(args)]))
+            written = list(leaves([args[place] for place in traits.writes if place < len(args)]))
+            self.undo.writes(written)
             if kwargs:
                 self.undo.writes(leaves(kwargs))
+            if earlier is not None and sum(one.nbytes for one in written) <= _LARGEST_BEFORE:
+                earlier.update((id(one), one.detach().clone()) for one in written)
         if self.watching:
             out = super().__torch_dispatch__(func, types, args, kwargs)
+            if earlier:
+                earlier.clear()
         else:
             out = func(*args, **(kwargs or {}))
         if not traits.writes and not traits.view:
