@@ -6,7 +6,7 @@ import { open, ROOT, until } from "./lib.mjs";
 
 const KEYS = new Set([...readFileSync(join(ROOT, "web/src/i18n/en.ts"), "utf8").matchAll(/^ {2}"([^"]+\.[^"]+)":/gm)].map((found) => found[1]));
 
-export function pages(run, other) {
+export function pages(run, other, broken) {
   return {
     runs: `runs?focus=${run}`,
     debug: `runs/${run}/debug?open=blocks.2`,
@@ -18,6 +18,7 @@ export function pages(run, other) {
     compare: `compare/scalars?runs=${run},${other}&base=${run}`,
     statistics: `runs/${run}/hist?tensor=blocks.2.fc.weight:grad`,
     ranks: `runs/${run}/ranks`,
+    crash: `runs/${broken}/crash`,
     settings: "settings",
   };
 }

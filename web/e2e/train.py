@@ -1,6 +1,6 @@
 """A small training for the browser tests: log of a negative number at step 5, then NaN in everything.
 
-python e2e/train.py [steps] [seconds between steps]
+python e2e/train.py [steps] [seconds between steps] [seed] [step whose batch has the wrong width]
 """
 
 from __future__ import annotations
@@ -38,10 +38,12 @@ def main() -> None:
     steps = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     rest = float(sys.argv[2]) if len(sys.argv) > 2 else 0.0
     torch.manual_seed(int(sys.argv[3]) if len(sys.argv) > 3 else 3)
+    broken = int(sys.argv[4]) if len(sys.argv) > 4 else 0
     model = Network()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
     for step in range(steps):
-        x = torch.randn(48, 8) * (40.0 if step == 4 else 1.0)
+        width = 9 if step + 1 == broken else 8
+        x = torch.randn(48, width) * (40.0 if step == 4 else 1.0)
         target = (x.sum(1) > 0).long() + 2 * (x[:, 0] > 0).long()
         loss = nn.functional.cross_entropy(model(x), target)
         optimizer.zero_grad()
