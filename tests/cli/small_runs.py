@@ -71,5 +71,7 @@ def write_run(path: Path, *, verdict: Verdict | None = None) -> Path:
             writer.hit(Hit(number, 1, address, "3 NaN of 8", "error", birth, condition="tensor_overflow"))
     if verdict is not None:
         writer.verdict(verdict)
+        values = np.array([1.0, np.nan, 2.0, np.nan, np.nan, 4.0, -3.0, 0.5], np.float32)
+        writer.tensor(Address("blocks.3", "output", step=2, rank=0), values, "float32", values.shape)
     writer.end("finished", 0)
     return path

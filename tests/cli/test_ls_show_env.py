@@ -81,6 +81,19 @@ def test_an_address_gives_the_history_of_its_tensors(misstep: Misstep, broken: P
     assert [(row["step"], row["nan"], row["mean"]) for row in tensor["history"]] == [(2, 3, 0.5), (3, 3, 0.5)]
 
 
+def test_values_that_were_kept_are_shown_with_the_places_of_the_bad_ones(misstep: Misstep, broken: Path) -> None:
+    told = misstep("show", broken.name, "blocks.3:output@2").out
+    assert "3 of 8 are not finite: [1], [3], [4]" in told
+    (kept,) = misstep("show", broken.name, "blocks.3:output@2", "--json").json["values"]
+    assert kept == {
+        "address": "blocks.3:output@2#0",
+        "dtype": "float32",
+        "shape": [8],
+        "nonfinite": [[1], [3], [4]],
+        "values": [1.0, "NaN", 2.0, "NaN", "NaN", 4.0, -3.0, 0.5],
+    }
+
+
 def test_an_address_alone_is_looked_for_in_the_last_run(misstep: Misstep, broken: Path) -> None:
     said = misstep("show", "blocks.3:output")
     assert said.exit == 0

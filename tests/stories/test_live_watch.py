@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from livestory import FOREVER, NETWORK, Live
 
@@ -160,3 +161,51 @@ def test_watchpoints_that_want_more_memory_than_the_budget_are_degraded_or_refus
 
 def peak_mb(live: Live) -> float:
     return int((live.folder / "peak").read_text()) / 1024
+
+
+WRONG = (
+    NETWORK.replace("return self.decoder(self.encoder(x))", "return self.decoder(self.squash(self.encoder(x)))")
+    .replace(
+        "    def forward(self, x):",
+        """    def squash(self, x):
+        return torch.log(x) if number == 4 else x
+
+    def forward(self, x):""",
+    )
+    .replace("return loss", "")
+    + """
+for number in range(1, 8):
+    step(torch.randn(4, 8))
+"""
+)
+
+
+def test_the_values_a_verdict_speaks_of_are_there_while_paused_and_after_death(live: Live):
+    run = live.train(WRONG, level="guard", on_nan="pause")
+    debug = live.debugger()
+    assert debug.wait("paused").step == 4
+    verdict = open_run(run).verdict
+    assert verdict is not None
+    assert (verdict.op, verdict.precision) == ("aten.log", "operator")
+    (made,), (of,) = verdict.outputs, verdict.inputs
+    values, before = debug.tensor(made.address), debug.tensor(of.address)
+    assert (np.isnan(values) == (before < 0)).all()
+    assert int(np.isnan(values).sum()) == made.nan > 0
+    assert live.process is not None
+    live.process.kill()
+    live.exit()
+    after = open_run(run)
+    assert np.array_equal(after.tensor(made.address), values, equal_nan=True)
+    assert np.array_equal(after.tensor(of.address), before)
+
+
+def test_what_tripped_a_pausing_watchpoint_is_still_there_to_look_at(live: Live):
+    live.train(WRONG, level="module", watch="max > -1e9 on encoder.1:output@3 then pause", on_nan="pause", replay=0)
+    debug = live.debugger()
+    assert debug.wait("paused").step == 3
+    assert np.abs(debug.tensor("encoder.1:output")).max() < 1
+    debug.go()
+    debug.wait_hit(2)
+    assert debug.wait("paused").step == 4
+    assert np.isnan(debug.tensor("decoder:output")).all()
+    assert np.isnan(debug.tensor("decoder:input")).any()

@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 from story import SECONDS, RunCommand, RunStory, Write, environment_of_a_user
 
@@ -205,6 +206,10 @@ def test_a_fault_is_named_by_operator_line_phase_and_step_with_only_the_guard_on
     assert verdict["source"]["code"].endswith(fault.line)
     if fault.phase != "optimizer":
         assert verdict["exact"] == "exact"
+    for fact in (*verdict["outputs"], *verdict["inputs"]):
+        values = result.run.tensor(fact["address"])
+        assert (list(values.shape), int(np.isnan(values).sum())) == (fact["shape"], fact["nan"])
+        assert int(np.isinf(values).sum()) == fact["inf"]
     assert result.out == untouched(result.folder)
 
 

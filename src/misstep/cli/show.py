@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from misstep.cli import DIFFERS, FINE, words
 from misstep.cli.checkpoint import show_checkpoint
@@ -13,12 +15,15 @@ from misstep.cli.command import command as define
 from misstep.cli.command import dir_option, json_option, option
 from misstep.cli.json import print_json
 from misstep.cli.render import terminal
-from misstep.cli.story import tell_history, tell_story
+from misstep.cli.story import tell_history, tell_story, where_nonfinite
 from misstep.core.address import Address, Pattern
-from misstep.core.stats import TensorStats
+from misstep.core.stats import Array, TensorStats
 from misstep.diagnosis.silent import all_findings
 from misstep.errors import RunNotFound
 from misstep.store.reader import Run, open_run
+
+_MOST_VALUES = 4096
+_MOST_PLACES = 1000
 
 
 @define(
@@ -42,11 +47,12 @@ def command(run: str, address: str | None, *, as_json: bool, check: bool, most: 
         return show_checkpoint(run, as_json=as_json, check=check, most=most, pattern=address)
     opened, address = _open(run, address, directory)
     if address is not None:
-        rows = opened.stats(Pattern.parse(address))
+        pattern = Pattern.parse(address)
+        rows, kept = opened.stats(pattern), kept_values(opened, pattern)
         if as_json:
-            print_json(history_facts(opened, address, rows))
+            print_json(history_facts(opened, address, rows) | {"values": [value_facts(*one) for one in kept]})
         else:
-            tell_history(terminal(), opened, address, rows, most=most)
+            tell_history(terminal(), opened, address, rows, most=most, kept=kept)
     elif as_json:
         print_json(run_facts(opened))
     else:
@@ -92,6 +98,21 @@ def history_facts(run: Run, address: str, rows: list[tuple[Address, TensorStats]
         "pattern": address,
         "tensors": [{"address": name, "history": history} for name, history in tensors.items()],
     }
+
+
+def kept_values(run: Run, pattern: Pattern) -> list[tuple[Address, Array]]:
+    """The whole tensors that were kept of what fits, each at the last step it was kept."""
+    latest = {replace(stored.address, step=None): stored.address for stored in run.tensors(pattern)}
+    return [(address, run.tensor(address)) for address in latest.values()]
+
+
+def value_facts(address: Address, values: Array) -> dict[str, Any]:
+    """A kept tensor for a program to read: the values while they are few, and where they are not finite."""
+    bad = where_nonfinite(values, most=_MOST_PLACES)
+    told = {"address": str(address), "dtype": values.dtype.name, "shape": values.shape, "nonfinite": bad}
+    if values.size <= _MOST_VALUES:
+        told["values"] = values.astype(np.float64).tolist() if values.dtype.kind != "c" else values.tolist()
+    return told
 
 
 def has_trouble(run: Run) -> bool:

@@ -6,6 +6,7 @@ import math
 import shlex
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 from rich import box
 from rich.console import Console
 from rich.padding import Padding
@@ -27,14 +28,15 @@ from misstep.cli.render import (
 from misstep.core.address import Address
 from misstep.core.finding import TensorFact, Verdict
 from misstep.core.run import Step
-from misstep.core.stats import TensorStats
+from misstep.core.stats import Array, TensorStats
 from misstep.core.watch import Hit
 from misstep.diagnosis.silent import all_findings
-from misstep.store.reader import Run
+from misstep.store.reader import Run, as_pattern
 
 _COLOURS = {"error": "red", "warning": "yellow", "info": "cyan"}
 _BARS = "▁▂▃▄▅▆▇█"
 _CHART_COLUMNS = 60
+_PLACES = 6
 
 
 def tell_story(console: Console, run: Run, *, most: int) -> None:
@@ -44,6 +46,7 @@ def tell_story(console: Console, run: Run, *, most: int) -> None:
         console.print(words.NO_VERDICT(), style="green")
     else:
         _tell_verdict(console, run.verdict, ranks=len(run.ranks))
+        _tell_where_values_are(console, run, run.verdict)
     _tell_hits(console, run.hits(), most=most)
     for finding in all_findings(run)[:most]:
         _title(console, words.TITLE_FINDINGS())
@@ -60,9 +63,15 @@ def tell_story(console: Console, run: Run, *, most: int) -> None:
 
 
 def tell_history(
-    console: Console, run: Run, pattern: str, rows: Sequence[tuple[Address, TensorStats]], *, most: int
+    console: Console,
+    run: Run,
+    pattern: str,
+    rows: Sequence[tuple[Address, TensorStats]],
+    *,
+    most: int,
+    kept: Sequence[tuple[Address, Array]] = (),
 ) -> None:
-    """One tensor step by step; of several, the latest numbers of each and the step where it first turned bad."""
+    """One tensor step by step, with its values where they were kept; of several, the latest numbers of each."""
     by_tensor: dict[Address, list[tuple[int, TensorStats]]] = {}
     for where, stats in rows:
         tensor = Address(
@@ -70,7 +79,8 @@ def tell_history(
         )
         by_tensor.setdefault(tensor, []).append((where.step or 0, stats))
     if not by_tensor:
-        console.print(words.NO_ROWS(address=pattern))
+        if not kept:
+            console.print(words.NO_ROWS(address=pattern))
     elif len(by_tensor) == 1:
         ((tensor, history),) = by_tensor.items()
         console.print(Text(str(tensor), style="bold"))
@@ -81,6 +91,33 @@ def tell_history(
         latest = ((str(tensor), history[-1][1]) for tensor, history in list(by_tensor.items())[:most])
         console.print(_numbers(words.COLUMN_TENSOR(), latest))
         _tell_more(console, len(by_tensor), most)
+    if len(kept) == 1 and len(by_tensor) <= 1:
+        _tell_values(console, *kept[0])
+
+
+def where_nonfinite(values: Array, *, most: int) -> list[tuple[int, ...]]:
+    """The first places of NaN and Inf in a tensor.
+
+    >>> where_nonfinite(np.array([[1.0, np.nan]]), most=5)
+    [(0, 1)]
+    """
+    if values.dtype.kind in "biu":
+        return []
+    wide = values if values.dtype.kind == "c" else values.astype(np.float64)
+    return [tuple(int(axis) for axis in place) for place in np.argwhere(~np.isfinite(wide))[:most]]
+
+
+def _tell_values(console: Console, address: Address, values: Array) -> None:
+    _title(console, words.VALUES_OF(step=address.step))
+    with np.printoptions(precision=5, threshold=200, edgeitems=4, linewidth=110):
+        console.print(Text(str(values)))
+    bad = values.size - int(np.isfinite(values.astype(np.float64)).sum()) if values.dtype.kind not in "biuc" else 0
+    if not bad:
+        console.print(words.ALL_FINITE(all=values.size), style="dim")
+        return
+    places = ", ".join(str(list(place)) for place in where_nonfinite(values, most=_PLACES))
+    more = ", …" if bad > _PLACES else ""
+    console.print(Text(words.NONFINITE_AT(count=bad, all=values.size, places=places + more), style="red"))
 
 
 # ── the parts ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -115,6 +152,15 @@ def _tell_verdict(console: Console, verdict: Verdict, *, ranks: int) -> None:
     for line in (precision, verdict.exact, verdict.note):
         if line:
             console.print(Padding(Text(line, style="dim"), (0, 0, 0, 2)))
+
+
+def _tell_where_values_are(console: Console, run: Run, verdict: Verdict) -> None:
+    """How to see the values of the first tensor the verdict names whose values were kept."""
+    for fact in (*verdict.outputs, *verdict.inputs):
+        if run.tensors(as_pattern(Address.parse(fact.address)), rank=verdict.rank):
+            line = f"$ misstep show {shlex.quote(run.name)} {shlex.quote(fact.address)}"
+            console.print(Padding(Text(line), (0, 0, 0, 2)))
+            return
 
 
 def _described(fact: TensorFact) -> str:

@@ -191,6 +191,9 @@ MORE = Text("… and {count} more (--most {all})", "… 另有 {count} 条（--m
 LOSS_WENT = Text("{first} at step {begin} → {last} at step {end}", "第 {begin} 步 {first} → 第 {end} 步 {last}")
 LOWEST = Text(", lowest {loss} at step {step}", "，最低 {loss}（第 {step} 步）")
 NO_TENSOR = Text("nothing in {run} fits {address!r}{nearest}", "{run} 中没有与 {address!r} 匹配的张量{nearest}")
+VALUES_OF = Text("values at step {step}", "第 {step} 步的值")
+NONFINITE_AT = Text("{count:,} of {all:,} are not finite: {places}", "{all:,} 个中有 {count:,} 个非有限值：{places}")
+ALL_FINITE = Text("all {all:,} are finite", "全部 {all:,} 个均为有限值")
 NO_ROWS = Text(
     "{address} is known, but no statistics were kept of it in these steps", "{address} 存在，但这些步没有保留统计数据"
 )
