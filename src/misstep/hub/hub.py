@@ -27,6 +27,7 @@ from misstep.core.window import look, side_by_side
 from misstep.core.wire import HUB_FILE, AskTensor, FromTrainee
 from misstep.errors import AddressError, ControlError, RunError, RunNotFound, StaleCommand, TensorUnavailable, nearest
 from misstep.hub import reading
+from misstep.hub.glance import Glance, Glances
 from misstep.hub.live import Bus, Numbered
 from misstep.hub.liverun import LiveRun
 from misstep.hub.things import Things
@@ -34,7 +35,7 @@ from misstep.hub.trainees import Trainee, TraineeServer
 from misstep.store.bundle import bundles_of
 from misstep.store.layout import is_run
 from misstep.store.reader import Run
-from misstep.store.runs import list_runs
+from misstep.store.runs import RunSummary, list_runs
 
 REFRESH_SECONDS = 0.2
 SCAN_SECONDS = 1.0
@@ -58,6 +59,7 @@ class Hub:
         self._shown: dict[str, tuple[int, int]] = {}
         """Of finished runs: (revision, the step shown), moved by `reset`."""
         self._list: tuple[float, list[RunBrief]] = (0.0, [])
+        self._glances = Glances()
         self._scan: asyncio.Task[None] | None = None
         self._cards: set[Path] = set()
 
@@ -138,7 +140,7 @@ class Hub:
         """Every run of the folder, the newest first; a live one as its trainees tell it."""
         now = time.monotonic()
         if now - self._list[0] > REFRESH_SECONDS:
-            briefs = [_brief(summary) for summary in list_runs(self.directory)]
+            briefs = [_brief(one, self._glances.of(one.path, one.ranks)) for one in list_runs(self.directory)]
             self._list = (now, briefs)
         known = {brief.run for brief in self._list[1]}
         merged = [self._merged(brief) for brief in self._list[1]]
@@ -378,7 +380,7 @@ def _lives(pid: int) -> bool:
     return True
 
 
-def _brief(summary: Any) -> RunBrief:
+def _brief(summary: RunSummary, glance: Glance) -> RunBrief:
     return RunBrief(
         run=summary.name,
         state=summary.state,
@@ -388,7 +390,10 @@ def _brief(summary: Any) -> RunBrief:
         loss=number(summary.loss),
         world_size=max(len(summary.ranks), 1),
         ranks=summary.ranks,
+        host=summary.host,
         command=summary.command,
+        hits=glance.hits,
+        spark=glance.losses,
     )
 
 

@@ -46,6 +46,7 @@ class RunSummary:
     verdict: str
     """The sentence of the first bad value; empty when there was none."""
     command: tuple[str, ...] = ()
+    host: str = ""
 
 
 def new_run_directory(base: Path | str | None = None, name: str = "") -> Path:
@@ -211,6 +212,7 @@ def _summary(directory: Path) -> RunSummary:
         versions=info.versions,
         verdict=first_bad.sentence() if first_bad else "",
         command=info.command,
+        host=info.host,
     )
 
 

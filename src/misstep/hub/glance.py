@@ -1,0 +1,79 @@
+"""What the list shows of a run that nobody tells about: how many hits it had, and the curve of its last losses.
+
+Read from the ends of the journals without decoding what lies between, and kept as long as the journals do not grow.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from misstep.core.views import Number, number
+from misstep.store.journal import unseal
+from misstep.store.layout import rank_paths
+
+LOSSES = 64
+_HIT, _STEP = b'\n{"kind":"hit"', b'\n{"kind":"step"'
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """A finished run in two facts."""
+
+    hits: int = 0
+    losses: tuple[Number | None, ...] = ()
+
+
+class Glances:
+    """Glances at the runs of a folder, each made once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Path, tuple[tuple[int, ...], Glance]] = {}
+
+    def of(self, run: Path, ranks: Sequence[int]) -> Glance:
+        journals = [rank_paths(run, rank).journal for rank in ranks]
+        sizes = tuple(_size(journal) for journal in journals)
+        known = self._known.get(run)
+        if known is None or known[0] != sizes:
+            looks = [_look(journal) for journal in journals]
+            glance = Glance(sum(look.hits for look in looks), looks[0].losses if looks else ())
+            known = self._known[run] = (sizes, glance)
+        return known[1]
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _look(journal: Path) -> Glance:
+    try:
+        with open(journal, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return Glance(_count(data, _HIT), _losses(data))
+    except (OSError, ValueError):  # no journal yet, or an empty one
+        return Glance()
+
+
+def _count(data: mmap.mmap, mark: bytes) -> int:
+    found, at = 0, data.find(mark)
+    while at >= 0:
+        found += 1
+        at = data.find(mark, at + len(mark))
+    return found
+
+
+def _losses(data: mmap.mmap) -> tuple[Number | None, ...]:
+    """Of the last steps, walking back from the end."""
+    losses: list[Number | None] = []
+    at = data.rfind(_STEP)
+    while at >= 0 and len(losses) < LOSSES:
+        plain = unseal(data[at + 1 : data.find(b"\n", at + 1)])
+        loss = None if plain is None else plain.get("step", {}).get("loss")
+        if loss is not None:
+            losses.append(number(float(loss)))
+        at = data.rfind(_STEP, 0, at)
+    return tuple(losses[::-1])
