@@ -13,37 +13,27 @@ serves the run yet, one is started in the background; it ends by itself when nob
 from __future__ import annotations
 
 import itertools
-import json
-import os
-import subprocess
-import sys
 import threading
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
-import numpy as np
 
 from misstep.core import messages as m
 from misstep.core.address import Address
 from misstep.core.payloads import ComparisonHeader, DryRun, HitList, SearchResult, TensorHeader
 from misstep.core.slices import Array
 from misstep.core.views import HitView, WatchpointView
-from misstep.core.wire import HUB_FILE
-from misstep.errors import AddressError, ControlError, MisstepError, RunNotFound, StaleCommand, TensorUnavailable, need
+from misstep.errors import ControlError, StaleCommand, need
+from misstep.hubaccess import HubAccess, array_of, card_of, hub_of
 from misstep.settings import Settings
 from misstep.store.reader import Run
 from misstep.store.runs import resolve
 
 WAIT_SECONDS = 60.0
-IDLE_SECONDS = 600.0
 _ids = itertools.count(1)
-Header = TypeVar("Header", TensorHeader, ComparisonHeader)
 
 
 def connect(run: str = "last", *, directory: str | None = None, wait_seconds: float = 20.0) -> Debugger:
@@ -57,31 +47,13 @@ def connect(run: str = "last", *, directory: str | None = None, wait_seconds: fl
     return debugger
 
 
-def hub_of(run: Path, *, wait_seconds: float = 20.0) -> tuple[str, str]:
-    """(url, token) of the hub that serves a run; one is started in the background when there is none."""
-    found = _card(run) or _card(run.parent)
-    if found is None:
-        _start_background_hub(run.parent)
-        deadline = time.monotonic() + wait_seconds
-        while found is None:
-            if time.monotonic() > deadline:
-                raise ControlError(
-                    f"no hub came up for {run.name} within {wait_seconds:g} s; start one by hand:"
-                    f"  misstep ui --dir {run.parent}",
-                    code="timeout",
-                )
-            time.sleep(0.05)
-            found = _card(run) or _card(run.parent)
-    return found
-
-
 class Debugger:
     """One client of one run."""
 
     def __init__(self, run: str, url: str, token: str, *, directory: Path | None = None) -> None:
         sync = need("websockets.sync.client", "to talk to the hub", extra="ui")
         self.run = run
-        self.url, self._token = url, token
+        self.hub = HubAccess(run, url, token)
         self._directory = directory
         self.hits: list[HitView] = []
         """Everything that hit since the connection was made, in the order it was told."""
@@ -102,7 +74,7 @@ class Debugger:
         self._request(m.Subscribe(_id(), m.CHANNELS, run))
         with self._changed:
             if self._state is None:
-                self._state = msgspec.convert(self._get("state"), m.State)
+                self._state = msgspec.convert(self.hub.get("state"), m.State)
             self._began = self._state.step
 
     # ── control ──
@@ -113,6 +85,11 @@ class Debugger:
         with self._changed:
             assert self._state is not None
             return self._state
+
+    @property
+    def url(self) -> str:
+        """Of the hub; the page of the run is there too."""
+        return self.hub.url
 
     def go(self) -> Any:
         return self.command("continue")
@@ -212,44 +189,44 @@ class Debugger:
         return self._edit("dump", spec=m.WatchSpec(on=patterns), scope=steps, rank=rank)
 
     def watchpoints(self) -> list[WatchpointView]:
-        return msgspec.convert(self._get("watchpoints")["watchpoints"], list[WatchpointView])
+        return msgspec.convert(self.hub.get("watchpoints")["watchpoints"], list[WatchpointView])
 
     # ── looking ──
 
     def tensor(self, address: str | Address, slice: str = "") -> Array:
         """The values of a tensor, or of a slice of it."""
-        header, data = self._binary("tensor", TensorHeader, address=str(address), slice=slice, want=["raw"])
-        return _array(header, data)
+        header, data = self.hub.binary("tensor", TensorHeader, address=str(address), slice=slice, want=["raw"])
+        return array_of(header, data)
 
     def look(self, address: str | Address, slice: str = "", want: tuple[str, ...] = ("stats",)) -> TensorHeader:
         """Statistics, a histogram, the next bad element: everything but the values."""
-        header, _ = self._binary("tensor", TensorHeader, address=str(address), slice=slice, want=list(want))
+        header, _ = self.hub.binary("tensor", TensorHeader, address=str(address), slice=slice, want=list(want))
         return header
 
     def tile(self, address: str | Address, *, slice: str = "", row: int = 0, column: int = 0, pool: int = 1) -> Array:
         want = [f"tile:{row},{column},256,256", f"pool:{pool}"]
-        header, data = self._binary("tensor", TensorHeader, address=str(address), slice=slice, want=want)
-        return _array(header, data)
+        header, data = self.hub.binary("tensor", TensorHeader, address=str(address), slice=slice, want=want)
+        return array_of(header, data)
 
     def compare(
         self, a: str | Address, b: str | Address = "prev", *, slice: str = "", atol: float = 1e-8, rtol: float = 1e-5
     ) -> ComparisonHeader:
         """How far two tensors are apart; b is an address, `run!address`, or `prev`."""
-        header, _ = self._binary(
+        header, _ = self.hub.binary(
             "compare", ComparisonHeader, a=str(a), b=str(b), slice=slice, atol=atol, rtol=rtol, want=["stats"]
         )
         return header
 
     def search(self, query: str, *, limit: int = 200) -> SearchResult:
-        return msgspec.convert(self._get("search", q=query, limit=limit), SearchResult)
+        return msgspec.convert(self.hub.get("search", q=query, limit=limit), SearchResult)
 
     def hit_list(self, **narrowed: Any) -> HitList:
         """Hits the run has had, live or recorded."""
-        return msgspec.convert(self._get("hits", **narrowed), HitList)
+        return msgspec.convert(self.hub.get("hits", **narrowed), HitList)
 
     def get(self, what: str, **query: Any) -> Any:
         """Any other address of the run, as plain data: graph, node, steps/7, sources …"""
-        return self._get(what, **query)
+        return self.hub.get(what, **query)
 
     def close(self) -> None:
         self._closed = True
@@ -299,11 +276,11 @@ class Debugger:
         return max([self.state.step, *seen])
 
     def _open(self) -> Any:
-        address = self.url.replace("http", "ws", 1) + "/api/v1/live"
+        address = self.hub.url.replace("http", "ws", 1) + "/api/v1/live"
         socket = self._sync.connect(
             address,
             subprotocols=[m.SUBPROTOCOL],
-            additional_headers={"X-Misstep-Token": self._token},
+            additional_headers={"X-Misstep-Token": self.hub.token},
             max_size=None,
             compression=None,
             proxy=None,
@@ -339,8 +316,9 @@ class Debugger:
             time.sleep(0.25)
             if self._closed:
                 return False
-            moved = _card(self._directory) if self._directory is not None else None
-            self.url, self._token = moved or (self.url, self._token)
+            moved = card_of(self._directory) if self._directory is not None else None
+            if moved is not None:
+                self.hub = HubAccess(self.run, *moved)
             try:
                 self._socket = self._open()
                 self._socket.send(m.encode(m.Subscribe(_id(), m.CHANNELS, self.run)).decode())
@@ -383,80 +361,6 @@ class Debugger:
             if len(found) < size:
                 return
             page += 1
-
-    def _get(self, what: str, **query: Any) -> Any:
-        return json.loads(self._http(what, query))
-
-    def _binary(self, what: str, kind: type[Header], **query: Any) -> tuple[Header, memoryview]:
-        body = self._http(what, query)
-        length = int.from_bytes(body[:4], "little")
-        return msgspec.json.decode(body[4 : 4 + length], type=kind), memoryview(body)[4 + length :]
-
-    def _http(self, what: str, query: dict[str, Any]) -> bytes:
-        given = urllib.parse.urlencode({name: value for name, value in query.items() if value is not None}, doseq=True)
-        name = urllib.parse.quote(self.run, safe="")
-        request = urllib.request.Request(
-            f"{self.url}/api/v1/runs/{name}/{what}?{given}", headers={"X-Misstep-Token": self._token}
-        )
-        try:
-            with _DIRECT.open(request, timeout=WAIT_SECONDS) as answer:
-                body: bytes = answer.read()
-                return body
-        except urllib.error.HTTPError as error:
-            raise _error(error.read(), error.code) from None
-        except OSError as error:
-            raise ControlError(f"the hub at {self.url} does not answer: {error}", code="timeout") from None
-
-
-_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-"""The hub is on this machine or was named by address; a proxy for the internet has no business in between."""
-
-
-def _error(body: bytes, status: int) -> MisstepError:
-    try:
-        told = json.loads(body)
-    except ValueError:
-        return ControlError(f"the hub answered {status}", code="failed")
-    text, code = str(told.get("text", status)), str(told.get("code", ""))
-    if code == "unavailable":
-        return TensorUnavailable(text, address=str(told.get("address", "")), reason=str(told.get("reason", "")))
-    if code == "RunNotFound":
-        return RunNotFound(text)
-    if code == "AddressError":
-        return AddressError(text)
-    return StaleCommand(text) if code == "stale_state" else ControlError(text, code=code or "failed")
-
-
-def _array(header: Any, data: memoryview) -> Array:
-    import ml_dtypes
-
-    dtype = np.dtype(getattr(ml_dtypes, header.data_dtype, None) or header.data_dtype)
-    return np.frombuffer(data, dtype).reshape(header.data_shape)
-
-
-def _card(directory: Path) -> tuple[str, str] | None:
-    """The hub whose card lies in a directory, if it answers."""
-    try:
-        card = json.loads((directory / HUB_FILE).read_text(encoding="utf-8"))
-        url, token = str(card["http"]), str(card["token"])
-        request = urllib.request.Request(f"{url}/api/v1/runs", headers={"X-Misstep-Token": token})
-        with _DIRECT.open(request, timeout=2.0):
-            return url, token
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def _start_background_hub(directory: Path) -> None:
-    command = [sys.executable, "-m", "misstep", "ui", "--dir", str(directory), "--idle", str(IDLE_SECONDS), "--quiet"]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MISSTEP_")}
-    subprocess.Popen(
-        command,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
 
 
 def _id() -> str:
