@@ -22,7 +22,7 @@ from misstep.adapters.base import LEVELS, Level
 from misstep.adapters.frame import Catalog, Frame
 from misstep.capture.dumpbuffer import DumpBuffer, Job
 from misstep.capture.dumpconfig import DumpConfig, read_dump_config
-from misstep.capture.dumphold import Holding
+from misstep.capture.dumphold import Holding, StepBefore
 from misstep.capture.dumpspec import MINDSPORE_VARIABLE, DumpSpec, parse_dump
 from misstep.core.address import Address
 from misstep.core.evaluate import Evaluator
@@ -38,8 +38,8 @@ _MOST_NAMED = 50
 """Names of lost tensors written into one journal line; the count beside them is complete."""
 _NAMES: dict[Any, str] = {}
 """By numpy dtype: asking it for its name costs more than writing a small tensor."""
-HELD_SHARE = 4
-"""What is held for a possible hit may take this part of memory_mb: one fourth."""
+HELD_SHARE, BEFORE_SHARE = 4, 8
+"""What is held for a possible hit may take these parts of memory_mb: one fourth, of the step before one eighth."""
 
 
 class Dumped(Protocol):
@@ -93,18 +93,20 @@ class Dumper:
         self._fits: dict[int, set[int]] = {}
         self._addresses: list[tuple[Address, str]] = []
         self._names: list[bytes] = []
-        self._step, self._moment = -1, b""
+        self._step, self._moment, self._left = -1, b"", -1
         self._watched: dict[int, frozenset[int]] = {}
         self._active: tuple[int, ...] | None = None
         self._known_to_watch = 0
         """Tensors that came later are held for every watchpoint until the step ends: cheaper than asking for each."""
-        self._holding = Holding(array, limit_bytes=int(owner.settings.memory_mb * 2**20) // HELD_SHARE)
+        memory = int(owner.settings.memory_mb * 2**20)
+        self._holding = Holding(array, limit_bytes=memory // HELD_SHARE)
+        self._before = StepBefore(array, limit_bytes=memory // BEFORE_SHARE)
         self._packed: dict[int, tuple[Place | Job, Any]] = {}
         """By the first tensor of a memory in this step: its bytes in the pack or on their way, and their layout."""
-        self._named: set[int] = set()
         self._lost: list[str] = []
         self._lost_count = self._lost_told = self._unheld_told = 0
         self._hit_steps: dict[int, int] = {}
+        self._hit_last: dict[int, int] = {}
         self._overflows: dict[int, int] = {}
         self._books = threading.Lock()
         self._pid = os.getpid()
@@ -199,6 +201,7 @@ class Dumper:
     def step_ends(self, hits: Sequence[Hit], frame: Frame) -> None:
         """Write what tripped, and say what was lost."""
         present = frame is self._owner.frame
+        self._left = frame.step
         for id in self._watched:
             mine = [hit for hit in hits if hit.watchpoint == id]
             if mine:
@@ -212,14 +215,13 @@ class Dumper:
         self.tell()
 
     def begin_step(self) -> None:
-        """The step is left: let go of everything held."""
+        """The step is left: let go of everything held but what a hit in the next may ask for."""
+        if self._watched:
+            self._guarded(self._before.take, self._left, self._holding)
+        else:
+            self._before.let_go()
         self._holding.let_go()
         self._packed.clear()
-        self._named.clear()
-
-    def __contains__(self, number: int) -> bool:
-        """Whether a tensor of the step under way is in the pack already."""
-        return number in self._named
 
     def tell(self) -> None:
         """Write into the journal what could not be kept, by name."""
@@ -293,15 +295,19 @@ class Dumper:
         return passes
 
     def _keep(self, frame: Frame, row: int, number: int, values: Array, sample: int = 0) -> None:
-        """Into the pack, or on the way there; the second name of the same memory only gets a record."""
-        writer = self._owner.writer
-        if writer is None or not writer.mine:
-            return
         if frame.step != self._step:
             self._step = frame.step
             self._moment = f"@{frame.step}#{self._owner.rank}".encode()
         bare = self._names[number]
         name = bare + self._moment if bare else name_of(self._address(number, frame.step))
+        # By tensor, not by row: a replay may put its own rows in the place of the step's.
+        self._store(name, values, frame.tensors[frame.same_memory(row)], sample)
+
+    def _store(self, name: bytes, values: Array, memory: int, sample: int = 0) -> None:
+        """Into the pack, or on the way there; the second name of the same memory only gets a record."""
+        writer = self._owner.writer
+        if writer is None or not writer.mine:
+            return
         if sample and values.size > sample:
             values = values.reshape(-1)[np.linspace(0, values.size - 1, sample).astype(np.intp)]
         dtype = _NAMES.get(values.dtype) or _NAMES.setdefault(values.dtype, values.dtype.name)
@@ -310,9 +316,7 @@ class Dumper:
             return
         # Aliases share an address in memory; only with the same layout do they also share their bytes.
         layout = values.nbytes if values.flags.c_contiguous and not sample else (values.shape, values.strides)
-        # By tensor, not by row: a replay may put its own rows in the place of the step's.
-        first = frame.tensors[frame.same_memory(row)]
-        known = self._packed.get(first)
+        known = self._packed.get(memory)
         same = known[0] if known is not None and known[1] == layout else None
         if self.asynchronous:
             kept: Place | Job | None = self._queue(name, dtype, values, same)
@@ -325,9 +329,8 @@ class Dumper:
             self._lose(name, "", counted=True)
         if kept is not None:
             self.kept += 1
-            self._named.add(number)
             if same is None:
-                self._packed[first] = (kept, layout)
+                self._packed[memory] = (kept, layout)
 
     def _address(self, number: int, step: int) -> Address:
         bare = self._addresses[number][0]
@@ -394,6 +397,19 @@ class Dumper:
         if frame is self._owner.frame:
             rows |= {row for row, number in enumerate(frame.tensors) if number in self._holding and number in watched}
         self._keep_rows(rows, inputs, frame)
+        before, self._hit_last[id] = self._hit_last.get(id), frame.step
+        if frame is self._owner.frame and self._before.step == frame.step - 1 != before:  # else it is there already
+            made_of = {frame.tensors[row] for row in inputs if row < len(frame)}
+            self._keep_before((watched | made_of).intersection(self._before))
+
+    def _keep_before(self, numbers: set[int]) -> None:
+        """The same tensors one step earlier, as far as they were not written over since."""
+        for number in sorted(numbers):
+            values = self._before.values(number)
+            if values is not None:
+                name = name_of(self._address(number, self._before.step))
+                # Below zero, where no tensor of this step is.
+                self._guarded(self._store, name, values, -1 - self._before.first_of(number))
 
     def _may_dump(self, id: int) -> bool:
         most = int(self._owner.settings.dump_hits)

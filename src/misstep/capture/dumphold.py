@@ -7,7 +7,7 @@ it is refused, and held as a copy from the next step on.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,6 +72,9 @@ class Holding:
             self._held[number] = _Held(values, 0, copied=True)
         return values
 
+    def items(self) -> Iterable[tuple[int, _Held]]:
+        return self._held.items()
+
     def learn(self) -> None:
         """The step ends: what was written over is copied from now on."""
         self._fragile.update(number for number, held in self._held.items() if held.written_over)
@@ -82,9 +85,77 @@ class Holding:
         self.bytes = 0
 
 
+class StepBefore:
+    """What was held of the step before: when a watchpoint trips, its values a step earlier are there too.
+
+    Nothing is copied but what turned out to be written over from one step to the next, as weights are, and what a
+    framework does not count the writes of.
+    """
+
+    def __init__(self, array: Callable[[Any], Array], *, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self.step = -1
+        self._array = array
+        self._held: dict[int, _Held] = {}
+        self._first: dict[int, int] = {}
+        self._fragile: set[int] = set()
+
+    def take(self, step: int, holding: Holding) -> None:
+        """A step is left: keep what was held of it, as much as there is room for."""
+        self.let_go()
+        self.step = step
+        room, firsts = self.limit_bytes, dict[int, int]()
+        for number, held in holding.items():
+            if held.written_over:
+                continue
+            first = firsts.setdefault(id(held.tensor), number)
+            if first == number:
+                size = (held.tensor if held.copied else self._array(held.tensor)).nbytes
+                if size > room:
+                    continue
+                room -= size
+                if held.copied:
+                    pass
+                elif number in self._fragile or not _counted(held.tensor):
+                    held = _Held(self._array(held.tensor).copy(), 0, copied=True)
+                else:
+                    held = _Held(_without_graph(held.tensor), held.version)
+            elif first not in self._held:
+                continue
+            self._held[number], self._first[number] = self._held.get(first, held), first
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._held)
+
+    def first_of(self, number: int) -> int:
+        """The first tensor that had the same memory in that step."""
+        return self._first[number]
+
+    def values(self, number: int) -> Array | None:
+        held = self._held[number]
+        if held.written_over:
+            return None
+        values: Array = held.tensor if held.copied else self._array(held.tensor)
+        return values
+
+    def let_go(self) -> None:
+        self._fragile.update(number for number, held in self._held.items() if held.written_over)
+        self._held.clear()
+        self._first.clear()
+
+
+def _without_graph(tensor: Any) -> Any:
+    """The same memory and count of writes, without what torch would need to differentiate through it."""
+    return tensor.detach() if getattr(tensor, "grad_fn", None) is not None else tensor
+
+
 def _version(tensor: Any) -> int:
     """How often a tensor was written to in place, where its framework counts that."""
+    return int(tensor._version) if _counted(tensor) else 0
+
+
+def _counted(tensor: Any) -> bool:
     try:
-        return int(tensor._version)
+        return isinstance(tensor._version, int)
     except Exception:  # a framework without the count, or one that refuses it (torch in inference mode)
-        return 0
+        return False
