@@ -20,6 +20,9 @@ import { StateMark } from "./ui/marks";
 const SUB: [string, IconName][] = [["debug", "debug"], ["scalars", "scalars"], ["hist", "stats"], ["ranks", "ranks"], ["crash", "crash"]];
 
 // The debugger and the list of runs come with the first load; every other page when somebody goes there.
+const CheckpointPage = lazy(() => import("./pages/checkpoint").then((one) => one.CheckpointPage));
+const ComparisonPage = lazy(() => import("./pages/comparison").then((one) => one.ComparisonPage));
+const DumpsPage = lazy(() => import("./pages/dumps").then((one) => one.DumpsPage));
 const CrashPage = lazy(() => import("./pages/crash").then((one) => one.CrashPage));
 const RanksPage = lazy(() => import("./pages/ranks").then((one) => one.RanksPage));
 const ScalarsPage = lazy(() => import("./pages/scalars").then((one) => one.ScalarsPage));
@@ -48,7 +51,9 @@ export function App() {
 function Page({ sub }: { sub: string }) {
   const first = place.value.path[0];
   if (problem.value) return <Missing />;
-  if (first === "compare") return <ScalarsPage />;
+  if (first === "compare") return place.value.path[1] === "dumps" ? <ComparisonPage /> : <ScalarsPage />;
+  if (first === "ckpt") return <CheckpointPage />;
+  if (first === "dumps" || sub === "dumps") return <DumpsPage />;
   if (first === "settings") return <SettingsPage />;
   if (!sub) return <RunsPage />;
   if (sub === "scalars") return <ScalarsPage />;
@@ -59,6 +64,14 @@ function Page({ sub }: { sub: string }) {
 
 function Missing() {
   return <div class="empty"><h2>{t("missing.title", { run: runName.value })}</h2><p>{problem.value?.message}</p><a class="button" href={link(["runs"])}>{t("page.runs")}</a></div>;
+}
+
+/** Pages about things that lie still; they need no run. */
+const HELD: [string, string[], IconName][] = [["dumps", ["dumps"], "dumps"], ["comparison", ["compare", "dumps"], "comparison"], ["ckpt", ["ckpt"], "ckpt"]];
+
+function held(first: string | undefined, sub: string): string {
+  if (first === "compare") return place.value.path[1] === "dumps" ? "comparison" : "";
+  return sub === "dumps" || first === "dumps" ? "dumps" : first === "ckpt" ? "ckpt" : "";
 }
 
 function Rail({ sub }: { sub: string }) {
@@ -73,6 +86,7 @@ function Rail({ sub }: { sub: string }) {
         return run ? <a key={name} href={link(["runs", run, name], { rank: rank.value || null })} aria-current={sub === name ? "page" : undefined} title={title} aria-label={title}><Icon name={icon} /></a>
           : <a key={name} class="off" aria-disabled="true" role="link" title={title} aria-label={title}><Icon name={icon} /></a>;
       })}
+      {HELD.map(([name, path, icon]) => <a key={name} href={link(name === "dumps" && run ? ["runs", run, "dumps"] : path)} aria-current={held(first, sub) === name ? "page" : undefined} title={said("page", name)} aria-label={said("page", name)}><Icon name={icon} /></a>)}
       <a class="bottom" href={link(["settings"])} aria-current={first === "settings" ? "page" : undefined} title={t("page.settings")} aria-label={t("page.settings")}><Icon name="settings" /></a>
     </nav>
   );
@@ -81,7 +95,8 @@ function Rail({ sub }: { sub: string }) {
 function Top({ sub }: { sub: string }) {
   const first = place.value.path[0];
   const run = runName.value;
-  const title = first === "compare" ? t("page.compare") : first === "settings" ? t("page.settings") : sub ? said("page", sub === "hist" ? "stats" : sub) : t("page.runs");
+  const still = held(first, sub);
+  const title = still ? said("page", still) : first === "compare" ? t("page.compare") : first === "settings" ? t("page.settings") : sub ? said("page", sub === "hist" ? "stats" : sub) : t("page.runs");
   const brief = runs.value.get(run);
   useSignalEffect(() => {
     document.title = `${runName.value ? `${runName.value} · ` : ""}misstep`;

@@ -22,8 +22,8 @@ export interface Marks {
   trace: Map<number, "in" | "out">;
   /** The true ways of that data where the line ends at a scope's border: from box to box. */
   ways: [number, number][];
-  colourBy: "family" | "depth" | "heat";
-  /** Box → 0 … 1, when colouring by a measured value. */
+  colourBy: "family" | "depth" | "heat" | "error";
+  /** Box → 0 … 1, when colouring by a measured value; of an error up to ½ is rounding. */
   heat: Map<number, number>;
 }
 
@@ -32,7 +32,7 @@ interface Colours {
 }
 
 const NAMES = [
-  "bg0", "bg1", "bg2", "bg3", "fg1", "fg2", "line", "edge", "soft", "accent", "accent-bg", "error", "warning", "ok", "nan", "cold", "hot",
+  "bg0", "bg1", "bg2", "bg3", "fg1", "fg2", "line", "edge", "soft", "accent", "accent-bg", "error", "warning", "ok", "nan", "cold", "hot", "s0", "s1",
   "op-matmul", "op-norm", "op-act", "op-elem", "op-reduce", "op-shape", "op-param", "op-loss", "op-comm",
 ];
 
@@ -131,8 +131,15 @@ function closedBox(ctx: CanvasRenderingContext2D, one: Box, k: number, marks: Ma
 function fill(one: Box, index: number, marks: Marks, c: Colours): string {
   const heat = marks.heat.get(index);
   if (marks.colourBy === "heat") return heat === undefined ? c.bg2 : mixed(c.bg2, c.hot, heat);
+  if (marks.colourBy === "error") return heat === undefined ? c.bg0 : erring(heat, c);
   if (one.kind === "scope" || one.kind === "stack" || marks.colourBy === "depth") return c.bg3;
   return c[`op-${familyOf(one.type)}`];
+}
+
+/** Blue for rounding, orange beyond it: apart for every kind of colour blindness, and faint enough to write on. */
+function erring(heat: number, c: Colours): string {
+  if (heat === 0) return c.bg2;
+  return heat <= 0.5 ? mixed(c.bg2, c.s0, 0.15 + heat * 0.6) : mixed(c.bg2, c.s1, 0.1 + heat * 0.5);
 }
 
 function mixed(a: string, b: string, share: number): string {

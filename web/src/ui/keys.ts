@@ -14,7 +14,8 @@ import { paletteOpen } from "./palette";
 
 let goes = 0;
 const GO_MS = 1200;
-const PAGES: Record<string, string> = { d: "debug", s: "scalars", h: "hist", k: "ranks", c: "crash" };
+const STILL: Record<string, string[]> = { x: ["compare", "dumps"], w: ["ckpt"] };
+const PAGES: Record<string, string> = { u: "dumps", d: "debug", s: "scalars", h: "hist", k: "ranks", c: "crash" };
 
 function typing(event: KeyboardEvent): boolean {
   const target = event.target as HTMLElement | null;
@@ -52,6 +53,7 @@ function walkGraph(key: string): void {
 }
 
 const EVERYWHERE: Record<string, () => void> = {
+  n: () => walkBad.act?.("next"), "Shift+n": () => walkBad.act?.("previous"),
   t: nextTheme, l: otherLang, "?": () => (dialog.value = "help"),
   "/": () => document.querySelector<HTMLInputElement>("#node-search, #run-search")?.focus(),
 };
@@ -110,6 +112,8 @@ function goTo(key: string): boolean {
   goes = 0;
   if (!waiting) return false;
   if (key === "r") go(["runs"]);
+  else if (STILL[key]) go(STILL[key]);
+  else if (key === "u" && !runName.peek()) go(["dumps"]);
   else if (PAGES[key] && runName.peek()) go(["runs", runName.peek(), PAGES[key]]);
   else return false;
   return true;

@@ -28,6 +28,7 @@ function actions(): Action[] {
       { icon: "stats", text: t("page.stats"), key: "G H", act: () => go(["runs", name, "hist"]) }, { icon: "ranks", text: t("page.ranks"), key: "G K", act: () => go(["runs", name, "ranks"]) }, { icon: "crash", text: t("page.crash"), key: "G C", act: () => go(["runs", name, "crash"]) },
       { icon: "star", text: t("keys.hits"), key: "J", act: () => walkHits(1) }, { icon: "link", text: t("copyLink"), act: () => void copy(currentLink()) });
   }
+  list.push({ icon: "dumps", text: t("page.dumps"), key: "G U", act: () => go(name ? ["runs", name, "dumps"] : ["dumps"]) }, { icon: "comparison", text: t("page.comparison"), key: "G X", act: () => go(["compare", "dumps"]) }, { icon: "ckpt", text: t("page.ckpt"), key: "G W", act: () => go(["ckpt"]) });
   if (isLive.value && !noControl.value) {
     const paused = state.value?.phase === "paused";
     list.push(paused ? { icon: "play", text: t("control.continue"), key: "F8", act: () => void command("continue") } : { icon: "pause", text: t("control.pause"), key: "F8", act: () => void command("pause") },
