@@ -8,13 +8,14 @@ import "./styles/pages.css";
 import { App } from "./app";
 import { enter } from "./net/api";
 import { start } from "./state/live";
-import { followRun } from "./state/run";
+import { followHits, followRun } from "./state/run";
 import { listenToKeys } from "./ui/keys";
 
 async function begin(): Promise<void> {
   await enter();
   start();
   followRun();
+  followHits();
   listenToKeys();
   render(<App />, document.getElementById("app") as HTMLElement);
 }

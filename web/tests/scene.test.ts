@@ -35,6 +35,12 @@ test("an origin breaks the stack in two and stands alone", () => {
   expect(scene.boxes.filter((box) => scene.boxes[box.parent]?.key === "layers").map((box) => [box.label, box.kind])).toEqual([["0…6", "stack"], ["7", "scope"], ["8…47", "stack"]]);
 });
 
+test("layers with hits and layers without are never in one stack", () => {
+  const hit = [...Array(10).keys()].map((at) => model.find(`layers.${at + 8}.attn.core/_softmax5`));
+  const scene = maker.make({ open: ["layers"], alone: [model.find("layers.7.attn.core/_softmax5")], hit, fold: true });
+  expect(scene.boxes.filter((box) => scene.boxes[box.parent]?.key === "layers").map((box) => [box.label, box.kind])).toEqual([["0…6", "stack"], ["7", "scope"], ["8…17", "stack"], ["18…47", "stack"]]);
+});
+
 test("nothing overlaps and children lie inside, with every scope open", () => {
   sound(maker.make({ open: allOpen, alone: [], fold: false }));
 });

@@ -156,7 +156,14 @@ def step_table(run: Run, step: int, rank: int) -> StepTable:
 
 
 def hit_list(
-    hits: Sequence[HitView], *, watchpoint: int | None, step: int | None, node: str, offset: int, limit: int
+    hits: Sequence[HitView],
+    *,
+    watchpoint: int | None,
+    step: int | None,
+    node: str,
+    offset: int,
+    limit: int,
+    birth: str = "",
 ) -> HitList:
     """Hits narrowed down, in the order of step and execution."""
     chosen = [
@@ -164,6 +171,7 @@ def hit_list(
         for hit in hits
         if (watchpoint is None or hit.watchpoint == watchpoint)
         and (step is None or hit.step == step)
+        and birth in ("", hit.birth)
         and (not node or hit.node == node or hit.node.startswith((node + ".", node + "/")))
     ]
     chosen.sort(key=lambda hit: (hit.step, hit.rank, hit.order, hit.id))

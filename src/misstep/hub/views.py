@@ -25,6 +25,7 @@ from misstep.errors import (
     CompareError,
     ConditionError,
     ControlError,
+    FormatError,
     MisstepError,
     RunNotFound,
     TensorUnavailable,
@@ -94,7 +95,7 @@ def failure(error: MisstepError) -> Response:
         return json_response(
             Failure(error.code, str(error), getattr(error, "params", {}) or {}), status=status.get(error.code, 400)
         )
-    status_of = {RunNotFound: 404, AddressError: 400, ConditionError: 400, CompareError: 400}
+    status_of = {RunNotFound: 404, AddressError: 400, ConditionError: 400, CompareError: 400, FormatError: 400}
     return json_response(Failure(type(error).__name__, str(error)), status=status_of.get(type(error), 500))
 
 
@@ -170,6 +171,7 @@ async def _hits(hub: Hub, request: Request) -> Response:
             watchpoint=int(query["watchpoint"]) if query.get("watchpoint") else None,
             step=int(query["step"]) if query.get("step") else None,
             node=query.get("node", ""),
+            birth=query.get("birth", ""),
             offset=asked.integer(request, "offset", 0),
             limit=asked.integer(request, "limit", 1000),
         )

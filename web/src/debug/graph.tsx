@@ -15,10 +15,11 @@ import { lang, t } from "../i18n";
 import { chooseNode, chosenItem, fold, opened, setOpen } from "../state/debug";
 import { look } from "../state/prefs";
 import { change, query } from "../state/route";
-import { graph, graphText, hits, hitsKnown, shownStep, state, watchpoints } from "../state/run";
+import { graph, graphText, hits, hitsKnown, runName, shownStep, state, watchpoints } from "../state/run";
 import { Icon } from "../ui/icons";
+import { More } from "../ui/more";
 import { heatOf } from "./heatsource";
-import { nodeMenu } from "./nodemenu";
+import { manyMenu, nodeMenu } from "./nodemenu";
 
 const CANCEL_AFTER_MS = 400;
 const REST_MS = 200;
@@ -61,6 +62,7 @@ export function GraphPanel() {
         <button class="plain" title={`${t("graph.fit")} (0)`} onClick={() => view.painter?.fit()}><Icon name="fit" /><span class="hidden-visually">{t("graph.fit")}</span></button>
         <button class="plain" title={t("graph.zoomOut")} onClick={() => view.painter?.zoom(1 / 1.3)}><Icon name="minus" /><span class="hidden-visually">{t("graph.zoomOut")}</span></button>
         <button class="plain" title={t("graph.zoomIn")} onClick={() => view.painter?.zoom(1.3)}><Icon name="plus" /><span class="hidden-visually">{t("graph.zoomIn")}</span></button>
+        <More name={`${runName.value}-graph`} svg={drawing} />
       </header>
       <div class="canvas-holder" ref={holder}>
         <canvas ref={canvas} class="graph-canvas" tabIndex={0} role="img" aria-label={t("graph.canvas")} data-test="graph" />
@@ -78,6 +80,12 @@ export function GraphPanel() {
 }
 
 let cancel: () => void = () => {};
+
+async function drawing(): Promise<string> {
+  const { svgText } = await import("../graph/svg");
+  return view.painter?.scene ? svgText(view.painter.scene, view.painter.marks) : "";
+}
+
 
 export function rootName(model: Model, item: number): string {
   const key = model.key[item];
@@ -155,10 +163,13 @@ function engine(holder: HTMLElement, canvas: HTMLCanvasElement, small: HTMLCanva
     return box ? { x: box.x * k + x, y: box.y * k + y, w: box.w * k, h: box.h * k, open: box.open, count: box.count } : null;
   };
 
-  ends.push(effect(() => {
-    if (graphText.value) thread.graph(graphText.value);
-  }));
   let before = -1;
+  let wished = "";
+  ends.push(effect(() => {
+    if (!graphText.value) return;
+    thread.graph(graphText.value);
+    wished = "";
+  }));
   ends.push(effect(() => {
     const next = graph.value;
     if (!next) return;
@@ -170,10 +181,15 @@ function engine(holder: HTMLElement, canvas: HTMLCanvasElement, small: HTMLCanva
     // The way to the chosen node is always open, whatever the link says.
     const way = item > 0 ? next.path(item).slice(0, -1).map((one) => next.key[one]) : [];
     const origins = hitsKnown.value ? hits.value.filter((hit) => hit.birth === "origin").slice(0, 20).map((hit) => next.find(hit.node)) : [];
+    const hit = hitsKnown.value ? [...new Set(hits.value.filter((one) => one.step === shownStep.value).map((one) => next.find(one.node)))] : [];
+    const open = asked[0] === "*" ? (way.length ? [...new Set([...start, ...way])] : asked) : [...new Set([...asked, ...way])];
+    const wish = { open: asked[0] === "*" && !start.length ? ["*"] : open, alone: [...origins, ...(item > 0 ? [item] : [])], hit, fold: fold.value };
+    // A step more, with nothing new to see in the layout, is no reason for another one.
+    if (JSON.stringify(wish) === wished) return;
+    wished = JSON.stringify(wish);
     clearTimeout(timer);
     timer = setTimeout(() => (slow.value = true), CANCEL_AFTER_MS);
-    const open = asked[0] === "*" ? (way.length ? [...new Set([...start, ...way])] : asked) : [...new Set([...asked, ...way])];
-    thread.wish({ open: asked[0] === "*" && !start.length ? ["*"] : open, alone: [...origins, ...(item > 0 ? [item] : [])], fold: fold.value });
+    thread.wish(wish);
   }));
   ends.push(effect(() => {
     void [chosenItem.value, hits.value, watchpoints.value, state.value, shownStep.value, query.value.colour, heatOf.value];
@@ -215,10 +231,19 @@ function pointers(canvas: HTMLCanvasElement, small: HTMLCanvasElement, painter: 
   const key = (box: number): string => painter.scene?.boxes[box]?.key ?? "";
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
-    from = { x: event.offsetX, y: event.offsetY, moved: false };
     canvas.setPointerCapture(event.pointerId);
+    if (event.shiftKey) {
+      painter.select({ x0: event.offsetX, y0: event.offsetY, x1: event.offsetX, y1: event.offsetY });
+      return;
+    }
+    painter.select(null);
+    from = { x: event.offsetX, y: event.offsetY, moved: false };
   }, on);
   canvas.addEventListener("pointermove", (event) => {
+    if (painter.band) {
+      painter.select({ ...painter.band, x1: event.offsetX, y1: event.offsetY });
+      return;
+    }
     if (!from) {
       const box = painter.at(event.offsetX, event.offsetY);
       canvas.style.cursor = box > 0 ? "pointer" : "grab";
@@ -234,6 +259,12 @@ function pointers(canvas: HTMLCanvasElement, small: HTMLCanvasElement, painter: 
     painter.pan(dx, dy);
   }, on);
   canvas.addEventListener("pointerup", (event) => {
+    if (painter.band) {
+      painter.band = null;
+      painter.draw();
+      manyMenu(painter.picked.flatMap((box) => painter.scene?.boxes[box] ?? []), event.clientX, event.clientY);
+      return;
+    }
     const click = from && !from.moved;
     from = null;
     if (!click) return;

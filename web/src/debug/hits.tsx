@@ -1,14 +1,16 @@
 // The hit list: always in sight, in execution order, origins starred, and beside the chosen one what it may mean.
 import { signal, useComputed } from "@preact/signals";
+import { type Cells } from "../format/csv";
 import { count, shown } from "../format/number";
 import { slotText } from "../format/address";
 import { knows, said, t } from "../i18n";
 import { chooseHit, chosenHit, hitKey } from "../state/debug";
 import { change, query } from "../state/route";
-import { command, hits, hitTotal, noControl, runName, shownStep, watchpoints } from "../state/run";
+import { command, hits, hitsLeft, hitTotal, moreHits, noControl, runName, shownStep, watchpoints } from "../state/run";
 import type { HitView } from "../types.gen";
 import { Icon } from "../ui/icons";
 import { BirthMark, SeverityMark } from "../ui/marks";
+import { More } from "../ui/more";
 import { Virtual } from "../ui/virtual";
 import { type Filter, foldKey, hitRows, type Row } from "./hitrows";
 
@@ -32,16 +34,22 @@ export function HitsPanel() {
           ))}
         </span>
         <button class="plain" title={t("hits.recheck")} disabled={noControl.value !== ""} onClick={() => void command("recheck")}><Icon name="refresh" /><span class="hidden-visually">{t("hits.recheck")}</span></button>
+        <More name={`${runName.value}-hits`} csv={hitCells} json={() => hits.value} />
       </header>
       {rows.value.length ? (
-        <Virtual class="scroll grow hit-list" role="listbox" aria-label={t("hits.title")} tabIndex={0} total={rows.value.length} rowHeight={ROW} keep={at} row={(index) => <HitLine key={index} row={rows.value[index]} />} />
+        <Virtual class="scroll grow hit-list" role="listbox" aria-label={t("hits.title")} tabIndex={0} total={rows.value.length} rowHeight={ROW} keep={at} ended={() => void moreHits()} row={(index) => <HitLine key={index} row={rows.value[index]} />} />
       ) : (
         <div class="empty"><p>{hits.value.length ? t("hits.noneHere") : runName.value ? t("hits.none", { n: watchpoints.value.filter((one) => one.enabled).length }) : ""}</p></div>
       )}
-      {hits.value.length > 0 && hitTotal.value > hits.value.length && <p class="dim found-count">{t("hits.first", { n: count(hits.value.length), total: count(hitTotal.value) })}</p>}
+      {hits.value.length > 0 && hitsLeft.value > 0 && <p class="dim found-count" data-test="more-hits">{t("hits.first", { n: count(hits.value.length), total: count(hitTotal.value) })} <button class="plain" onClick={() => void moreHits()}>{t("hits.more")}</button></p>}
       {chosenHit.value && <Advice hit={chosenHit.value} />}
     </section>
   );
+}
+
+function hitCells(): Cells {
+  const rows = hits.value.map((hit) => [hit.step, hit.rank, hit.order, hit.address, hit.birth, hit.severity, hit.condition, hit.watchpoint, hit.stats?.nan, hit.stats?.pos_inf, hit.stats?.neg_inf, hit.reason]);
+  return [["step", "rank", "order", "address", "birth", "severity", "condition", "watchpoint", "nan", "pos_inf", "neg_inf", "reason"], ...rows];
 }
 
 function HitLine({ row }: { row: Row }) {

@@ -1,8 +1,9 @@
 // What can be done with a node, wherever it is clicked: run to it, watch it, see its line, copy its name.
 import { t } from "../i18n";
-import { chooseNode, editing, editorStart } from "../state/debug";
+import type { Box } from "../graph/scene";
+import { activeWatch, chooseNode, editing, editorStart } from "../state/debug";
 import { change } from "../state/route";
-import { command, graph, noControl } from "../state/run";
+import { command, edit, graph, noControl } from "../state/run";
 import { toast } from "../state/toasts";
 import { type MenuItem, openMenu } from "../ui/menu";
 import { view } from "./graph";
@@ -26,6 +27,34 @@ export function nodeMenu(key: string, x: number, y: number): void {
     items.push({ icon: "fold", text: t("menu.refold"), act: () => refold(key) });
   }
   openMenu(x, y, items);
+}
+
+/** What can be done with everything a rectangle was drawn around. */
+export function manyMenu(boxes: readonly Box[], x: number, y: number): void {
+  const model = graph.peek();
+  if (!model || !boxes.length) return;
+  const items = [...new Set(boxes.flatMap((one) => (one.kind === "stack" ? one.members : [one.item])))];
+  const names = items.map((item) => model.name(item));
+  const n = names.length;
+  openMenu(x, y, [
+    { icon: "circle", text: t("menu.watchMany", { n }), off: noControl.peek() !== "", act: () => void watchMany(items, "watch_scope") },
+    { icon: "ring", text: t("menu.unwatchMany", { n }), off: noControl.peek() !== "" || activeWatch.peek() === null, act: () => void watchMany(items, "unwatch_scope") },
+    null,
+    { icon: "copy", text: t("menu.copyMany", { n }), act: () => void copy(names.join("\n")) },
+  ]);
+}
+
+/** With a chosen watchpoint these join or leave it; without one the editor opens on them. */
+async function watchMany(items: readonly number[], op: "watch_scope" | "unwatch_scope"): Promise<void> {
+  const model = graph.peek();
+  const watchpoint = activeWatch.peek();
+  if (!model) return;
+  if (watchpoint === null) {
+    editorStart.value = { on: items.map((item) => (model.isScope(item) ? `${model.name(item)}*` : `${model.name(item)}:output`)).join(" ") };
+    editing.value = "new";
+    return;
+  }
+  for (const item of items) if ((await edit(op, { watchpoint, scope: model.name(item) })) === null) return;
 }
 
 function refold(key: string): void {

@@ -1,5 +1,6 @@
 // What a scope shows of its children: identical neighbours as one stack (`0…47 ×48`), a crowd in chunks of at most 200.
-// A member that somebody looks at (the origin of a NaN, the selection, an opened scope) stands alone. Opening a stack of
+// A member that somebody looks at (the origin of a NaN, the selection, an opened scope) stands alone; members with hits
+// and members without are never in one stack. Opening a stack of
 // identical scopes means "do not fold below this parent" (`blocks[*]`), so that its members can be opened in turn.
 import type { Model } from "./model";
 
@@ -59,11 +60,11 @@ export function unfolded(scope: string): string {
 }
 
 /** The children of a scope as they are shown. `alone`: these stand by themselves. */
-export function entries(model: Model, hash: Int32Array, scope: number, fold: boolean, alone: (item: number) => boolean): Entry[] {
+export function entries(model: Model, hash: Int32Array, scope: number, fold: boolean, alone: (item: number) => boolean, hit: (item: number) => boolean = () => false): Entry[] {
   const children = model.children[scope];
   const shown: Entry[] = [];
   for (let at = 0; at < children.length; ) {
-    const alike = fold ? alikeFrom(model, hash, children, at, alone) : [children[at]];
+    const alike = fold ? alikeFrom(model, hash, children, at, alone, hit) : [children[at]];
     if (alike.length >= FEWEST_ALIKE) shown.push(stack(model, scope, alike, "fold"));
     else shown.push(...alike);
     at += alike.length;
@@ -71,13 +72,13 @@ export function entries(model: Model, hash: Int32Array, scope: number, fold: boo
   return chunks(model, scope, shown);
 }
 
-function alikeFrom(model: Model, hash: Int32Array, children: number[], at: number, alone: (item: number) => boolean): number[] {
+function alikeFrom(model: Model, hash: Int32Array, children: number[], at: number, alone: (item: number) => boolean, hit: (item: number) => boolean): number[] {
   const one = children[at];
   if (!model.isScope(one) || alone(one)) return [one];
   const alike = [one];
   for (let next = at + 1; next < children.length; next += 1) {
     const other = children[next];
-    if (hash[other] !== hash[one] || model.size[other] !== model.size[one] || alone(other)) break;
+    if (hash[other] !== hash[one] || model.size[other] !== model.size[one] || alone(other) || hit(other) !== hit(one)) break;
     alike.push(other);
   }
   return alike;

@@ -20,6 +20,9 @@ export class Painter {
   drawn = 0;
   draws = 0;
   moved: (camera: Camera) => void = () => {};
+  /** A rectangle being drawn over the graph, in pixels of the screen, and the boxes it holds. */
+  band: { x0: number; y0: number; x1: number; y1: number } | null = null;
+  picked: number[] = [];
   private c: Record<string, string> = colours();
   private waiting = false;
   private flight = 0;
@@ -64,6 +67,7 @@ export class Painter {
     const ratio = devicePixelRatio || 1;
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.drawn = paint(ctx, this.w, this.h, this.scene, this.camera, this.marks, this.c);
+    this.drawBand(ctx);
     const small = this.map.getContext("2d");
     if (small && !this.map.hidden) {
       small.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -71,6 +75,40 @@ export class Painter {
     }
     this.drawMs = performance.now() - began;
     this.draws += 1;
+  }
+
+  /** What lies in the rectangle: closed boxes that it touches; an open scope is not taken, what is inside it is. */
+  select(band: Painter["band"]): number[] {
+    this.band = band;
+    if (!band || !this.scene) this.picked = [];
+    else {
+      const { k, x, y } = this.camera;
+      const [left, right] = [(Math.min(band.x0, band.x1) - x) / k, (Math.max(band.x0, band.x1) - x) / k];
+      const [top, bottom] = [(Math.min(band.y0, band.y1) - y) / k, (Math.max(band.y0, band.y1) - y) / k];
+      this.picked = this.scene.boxes.flatMap((one, index) => (index > 0 && !one.open && one.x < right && one.x + one.w > left && one.y < bottom && one.y + one.h > top ? [index] : []));
+    }
+    this.draw();
+    return this.picked;
+  }
+
+  private drawBand(ctx: CanvasRenderingContext2D): void {
+    const { k, x, y } = this.camera;
+    ctx.strokeStyle = this.c.accent;
+    ctx.lineWidth = 2;
+    for (const index of this.picked) {
+      const one = this.scene?.boxes[index];
+      if (one) ctx.strokeRect(one.x * k + x - 3, one.y * k + y - 3, one.w * k + 6, one.h * k + 6);
+    }
+    if (!this.band) return;
+    const { x0, y0, x1, y1 } = this.band;
+    ctx.setLineDash([5, 4]);
+    ctx.lineWidth = 1;
+    ctx.strokeRect(x0, y0, x1 - x0, y1 - y0);
+    ctx.setLineDash([]);
+    ctx.globalAlpha = 0.12;
+    ctx.fillStyle = this.c.accent;
+    ctx.fillRect(x0, y0, x1 - x0, y1 - y0);
+    ctx.globalAlpha = 1;
   }
 
   fit(): void {
@@ -139,6 +177,7 @@ export class Painter {
   replace(scene: Scene, anchor: string): void {
     const before = anchor ? this.scene?.boxes.find((one) => one.key === anchor) : undefined;
     this.scene = scene;
+    this.picked = [];
     const after = before ? scene.boxes.find((one) => one.key === anchor) : undefined;
     if (before && after) {
       const { k } = this.camera;

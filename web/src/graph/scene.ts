@@ -46,6 +46,8 @@ export interface Wish {
   open: string[];
   /** Items that must be seen by themselves. */
   alone: number[];
+  /** Items with hits: their stacks hold nothing else. */
+  hit?: number[];
   fold: boolean;
 }
 
@@ -98,13 +100,15 @@ export class SceneMaker {
       const item = model.byKey.get(key);
       for (let at = item ?? 0; at > 0; at = model.parent[at]) alone[at] = 1;
     }
+    const hit = new Uint8Array(model.count);
+    for (const item of wish.hit ?? []) for (let at = item; at > 0 && !hit[at]; at = model.parent[at]) hit[at] = 1;
     const boxes: Box[] = [box(model, 0, -1, 0, true)];
     for (let at = 0; at < boxes.length; at += 1) {
       const one = boxes[at];
       if (!one.open) continue;
       const inside = one.kind === "stack"
         ? one.members
-        : entries(model, hash, one.item, wish.fold && !open.has(unfolded(one.key)), (item) => alone[item] === 1);
+        : entries(model, hash, one.item, wish.fold && !open.has(unfolded(one.key)), (item) => alone[item] === 1, (item) => hit[item] === 1);
       for (const entry of inside) {
         if (typeof entry === "number") {
           if (model.type(entry).startsWith("profiler.")) continue; // the framework's own bookkeeping computes nothing

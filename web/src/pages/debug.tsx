@@ -18,6 +18,7 @@ import { graph, hits, hitsKnown, isLive, rank, runName, shownStep, standing, sta
 import type { NodeInfo } from "../types.gen";
 import { copy } from "../debug/nodemenu";
 import { Icon } from "../ui/icons";
+import { More } from "../ui/more";
 import { size, Splitter } from "../ui/splitter";
 
 const left = size("debug.left", 290, 180, 640);
@@ -57,6 +58,7 @@ export function DebugPage() {
                 <span class="grow" />
                 {isLive.value && state.value?.phase !== "paused" && <span class="chip" title={t("debug.staleHelp")}>{t("debug.stale")}</span>}
                 <button class="plain" title={t("copyLink")} onClick={() => void copy(currentLink())}><Icon name="link" /><span class="hidden-visually">{t("copyLink")}</span></button>
+                <More name={`${runName.value}-${chosenNode.value}-${tab.value}`} />
               </header>
               <div id="tab-panel" role="tabpanel" aria-labelledby={`tab-${tab.value}`} class="scroll grow column" tabIndex={0}><Inner /></div>
             </section>

@@ -1,6 +1,7 @@
 // The ranks of a run side by side: where each stands, how it is, and whether their losses agree.
 import { signal, useSignalEffect } from "@preact/signals";
 import { Chart } from "../charts/chart";
+import { curveCells } from "../format/csv";
 import { bytes, count, num } from "../format/number";
 import { said, t } from "../i18n";
 import { ask } from "../net/api";
@@ -9,6 +10,7 @@ import { link } from "../state/route";
 import { detail, hits, runName, state } from "../state/run";
 import type { ScalarSeries, State } from "../types.gen";
 import { Icon } from "../ui/icons";
+import { More } from "../ui/more";
 import { PhaseMark } from "../ui/marks";
 
 /** A process that ended by itself is not lost. */
@@ -53,7 +55,7 @@ export function RanksPage() {
           );
         })}</tbody>
       </table>
-      {curves.length > 0 && <figure class="card"><figcaption><h2>{t("ranks.loss")}</h2></figcaption><Chart height={260} series={curves.map((one, at) => ({ label: `${t("rank")} ${one.rank}`, x: one.x, y: one.y.map((y) => num(y)), colour: at }))} /></figure>}
+      {curves.length > 0 && <figure class="card"><figcaption class="row"><h2>{t("ranks.loss")}</h2><span class="grow" /><More name={`${runName.value}-ranks`} csv={() => curveCells(curves.map((one) => ({ label: `${t("rank")} ${one.rank}`, x: one.x, y: one.y.map((y) => num(y)) })))} /></figcaption><Chart height={260} series={curves.map((one, at) => ({ label: `${t("rank")} ${one.rank}`, x: one.x, y: one.y.map((y) => num(y)), colour: at }))} /></figure>}
       {ranks.length < 2 && <p class="dim">{t("ranks.single")}</p>}
     </div>
   );

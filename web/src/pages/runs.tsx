@@ -1,5 +1,6 @@
 // Every run of the folder: found by words, sorted by any column, two or more compared.
 import { signal, useComputed } from "@preact/signals";
+import { type Cells } from "../format/csv";
 import { count, num, shown } from "../format/number";
 import { ago, moment } from "../format/time";
 import { said, t } from "../i18n";
@@ -9,6 +10,7 @@ import { remember, remembered } from "../state/remembered";
 import type { RunBrief } from "../types.gen";
 import { Icon } from "../ui/icons";
 import { StateMark } from "../ui/marks";
+import { More } from "../ui/more";
 import { Spark } from "../ui/spark";
 import { RunDetails } from "./rundetails";
 
@@ -51,6 +53,7 @@ export function RunsPage() {
           )}
         </span>
         <button class={selected.length > 1 ? "main" : ""} disabled={selected.length < 2} title={t("runs.compareHelp")} onClick={() => compare(selected)}>{t("runs.compare", { n: selected.length })}</button>
+        <More name="runs" csv={() => runCells(rows.value)} />
       </div>
       <div class="row grow panes">
         <div class="scroll grow runs-list" tabIndex={0} onKeyDown={key} aria-label={t("runs.title")} role="region">
@@ -71,6 +74,10 @@ export function RunsPage() {
       </div>
     </div>
   );
+}
+
+function runCells(all: RunBrief[]): Cells {
+  return [["run", ...COLUMNS], ...all.map((one) => [one.run, one.live ? one.phase : one.state, one.step, one.loss === null ? null : num(one.loss), one.hits, one.world_size, one.host, moment(one.started), one.command.join(" ")])];
 }
 
 function compare(names: string[]): void {

@@ -2,6 +2,7 @@
 import { signal, useComputed, useSignalEffect } from "@preact/signals";
 import { Chart, type ScaleKind } from "../charts/chart";
 import { divergence, PER_MILLE, type Series, smooth } from "../charts/data";
+import { curveCells } from "../format/csv";
 import { count, num, perMille } from "../format/number";
 import { knows, said, t } from "../i18n";
 import { ask } from "../net/api";
@@ -10,6 +11,7 @@ import { change, link, place, query } from "../state/route";
 import { fresh, rank, runName } from "../state/run";
 import type { RunDetail, ScalarSeries } from "../types.gen";
 import { Icon } from "../ui/icons";
+import { More } from "../ui/more";
 
 const TAGS = ["loss", "learning_rate", "gradient_norm", "loss_scale", "seconds", "overhead"];
 const POINTS = 4000;
@@ -99,6 +101,7 @@ function Curves({ tag, names }: { tag: string; names: string[] }) {
         {bad > 0 && <span class="chip nan">{t("scalars.bad", { n: count(bad) })}</span>}
         <span class="grow" />
         {thinned.map((one) => <span key={one.run} class="dim">{t("scalars.thinned", { total: count(one.series.total), shown: count(one.series.x.length) })}</span>)}
+        <More name={`${names.join("-")}-${tag}`} csv={() => curveCells(series.value)} />
       </figcaption>
       <Chart series={series.value} height={230} scale={(query.value.y as ScaleKind) ?? "linear"} pick={(step) => change({ step })} />
     </figure>
@@ -113,7 +116,7 @@ function Apart({ names, base }: { names: string[]; base: string }) {
   const others = all.filter((one) => one !== reference).map((one) => ({ one, gap: divergence(reference, one) }));
   return (
     <figure class="card" data-test="divergence">
-      <figcaption class="row"><h2>{t("scalars.apart", { base })}</h2></figcaption>
+      <figcaption class="row"><h2>{t("scalars.apart", { base })}</h2><span class="grow" /><More name={`${base}-deviation`} csv={() => curveCells(others.map(({ one, gap }) => ({ label: one.label, x: gap.x, y: gap.y })))} /></figcaption>
       <Chart height={230} scale="symlog" rules={[{ y: PER_MILLE, label: "±1 ‰" }, { y: -PER_MILLE, label: "" }]} series={others.map(({ one, gap }) => ({ label: one.label, x: gap.x, y: gap.y, colour: one.colour }))} />
       {others.map(({ one, gap }) => {
         const at = gap.x.indexOf(gap.first ?? -1);

@@ -10,6 +10,7 @@ import { change, link, query } from "../state/route";
 import { detail, graph, rank, runName } from "../state/run";
 import { ink, type Inks, rgb, type Scale, scaleOf } from "../tensor/scale";
 import type { StatsHistory, StepTable } from "../types.gen";
+import { More } from "../ui/more";
 import { size, Splitter } from "../ui/splitter";
 import { Virtual } from "../ui/virtual";
 import { Ridges } from "../tensor/ridges";
@@ -47,6 +48,7 @@ export function StatsPage() {
         <span class="grow" />
         <span class="mono dim">{value(scale.value.signed ? -scale.value.clip : 0, 3)}</span><span class="ramp" style={{ background: scale.value.signed ? "linear-gradient(90deg, var(--cold), var(--bg2), var(--hot))" : "linear-gradient(90deg, var(--bg2), var(--cold))" }} /><span class="mono dim">{value(scale.value.clip, 3)}</span>
         <span class="chip nan">NaN</span><span class="chip inf">Inf</span>
+        <More name={`${runName.value}-${statistic}-${role}`} csv={() => [["tensor", ...steps.value], ...rows.value.map((row) => [row.address, ...row.cells])]} />
       </div>
       {rows.value.length ? (
         <div class="column grow matrix">

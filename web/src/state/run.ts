@@ -11,7 +11,7 @@ import { connection, listen, onRenewal, runs, socket } from "./live";
 import { place } from "./route";
 import { toast } from "./toasts";
 
-const MOST_HITS = 1000;
+const HIT_PAGE = 1000;
 const GRAPH_PAUSE_MS = 700;
 
 export const runName = computed(() => (place.value.path[0] === "runs" ? (place.value.path[1] ?? "") : ""));
@@ -22,6 +22,8 @@ export const detail = signal<RunDetail | null>(null);
 export const hits = signal<HitView[]>([]);
 export const hitTotal = signal(0);
 export const hitsKnown = signal(false);
+/** How many there are beyond those that were fetched. */
+export const hitsLeft = computed(() => Math.max(0, hitTotal.value - hits.value.length));
 export const watchpoints = signal<WatchpointView[]>([]);
 export const lastStep = signal<StepNews | null>(null);
 export const graph = signal<Model | null>(null);
@@ -66,6 +68,26 @@ export function withHits(before: readonly HitView[], more: readonly HitView[]): 
   return inOrder([...known.values()]);
 }
 
+let hitsListed = 0;
+let hitsAsked = "";
+
+/** The next page of hits, or those of one step or all origins wherever they are in the list. */
+export async function moreHits(narrow: { step?: number; birth?: "origin" } = {}): Promise<void> {
+  const name = runName.peek();
+  const paged = narrow.step === undefined && narrow.birth === undefined;
+  const key = `${name} ${paged ? hitsListed : JSON.stringify(narrow)}`;
+  if (!name || !hitsLeft.peek() || hitsAsked.includes(`${key};`)) return;
+  hitsAsked += `${key};`;
+  try {
+    const answer = await ask<HitList>(`runs/${encodeURIComponent(name)}/hits`, { limit: HIT_PAGE, offset: paged ? hitsListed : 0, step: narrow.step, birth: narrow.birth });
+    if (runName.peek() !== name) return;
+    if (paged) hitsListed += answer.hits.length;
+    hits.value = withHits(hits.peek(), answer.hits);
+  } catch {
+    hitsAsked = hitsAsked.replace(`${key};`, "");
+  }
+}
+
 /** The graph as the hub sent it, for the layout's thread. */
 export const graphText = signal("");
 let graphAsked = "";
@@ -82,8 +104,9 @@ async function fetchAll(name: string): Promise<void> {
   await Promise.all([
     ask<RunDetail>(path).then(own((answer) => (detail.value = answer)), failed),
     ask<State>(`${path}/state`).then(own((answer) => (state.value = answer)), failed),
-    ask<HitList>(`${path}/hits`, { limit: MOST_HITS }).then(own((answer) => {
+    ask<HitList>(`${path}/hits`, { limit: HIT_PAGE }).then(own((answer) => {
       hits.value = withHits(hits.peek(), answer.hits);
+      hitsListed = Math.max(hitsListed, answer.hits.length);
       hitTotal.value = answer.total;
       hitsKnown.value = true;
     }), failed),
@@ -150,11 +173,24 @@ export function followRun(): void {
       watchpoints.value = [];
       hitTotal.value = 0;
       hitsKnown.value = false;
+      hitsListed = 0;
+      hitsAsked = "";
     });
     socket.unsubscribe("run");
     if (!name) return;
     socket.subscribe("run", ["state", "steps", "scalars", "hits", "watchpoints", "graph"], name);
     void fetchAll(name);
+  });
+}
+
+/** What is shown must be marked, also when its hits lie beyond the pages that were read so far. */
+export function followHits(): void {
+  effect(() => {
+    if (!hitsLeft.value || !hitsKnown.value) return;
+    void moreHits({ step: shownStep.value });
+    if (place.value.query.hits === "origins") void moreHits({ birth: "origin" });
+    const wanted = place.value.query.hit;
+    if (wanted && !hits.value.some((hit) => `${hit.rank}.${hit.id}` === wanted)) void moreHits();
   });
 }
 

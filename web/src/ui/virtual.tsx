@@ -9,11 +9,13 @@ export interface VirtualProps {
   /** Scrolled into sight when it changes; -1 for none. */
   keep: number;
   row: (index: number) => ComponentChildren;
+  /** Told when the end comes into sight. */
+  ended?: () => void;
   holder?: RefObject<HTMLDivElement | null>;
   [attribute: string]: unknown;
 }
 
-export function Virtual({ total, rowHeight, keep, row, holder, ...rest }: VirtualProps) {
+export function Virtual({ total, rowHeight, keep, row, ended, holder, ...rest }: VirtualProps) {
   const own = useRef<HTMLDivElement>(null);
   const element = holder ?? own;
   const at = useSignal({ top: 0, height: 600 });
@@ -41,6 +43,9 @@ export function Virtual({ total, rowHeight, keep, row, holder, ...rest }: Virtua
   }, [keep, total]);
   const first = Math.max(0, Math.floor(at.value.top / rowHeight) - 6);
   const last = Math.min(total, Math.ceil((at.value.top + at.value.height) / rowHeight) + 6);
+  useEffect(() => {
+    if (last >= total) ended?.();
+  }, [last >= total, total]);
   const rows: ComponentChildren[] = [];
   for (let index = first; index < last; index += 1) rows.push(row(index));
   return (
