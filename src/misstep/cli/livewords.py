@@ -6,8 +6,11 @@ from misstep.cli.i18n import Text
 
 ABOUT_UI = Text(
     "Serve the dashboard over a folder of runs, live and finished, and pick up live runs for debugging.\n\n"
+    "THINGS are dumps and checkpoints that lie elsewhere: one is shown, two are laid side by side.\n\n"
     "It listens on this machine only and prints a link with a secret in it.",
-    "为一个目录中的所有运行（进行中和已结束的）提供网页界面，并接入进行中的运行以供调试。\n\n仅监听本机，并打印带有密钥的链接。",
+    "为一个目录中的所有运行（进行中和已结束的）提供网页界面，并接入进行中的运行以供调试。\n\n"
+    "THINGS 为位于别处的 dump 与 checkpoint：给出一个则显示，给出两个则并排对比。\n\n"
+    "仅监听本机，并打印带有密钥的链接。",
 )
 ABOUT_DEBUG = Text(
     "Debug a live run at a prompt: pause, step, run to a node, look at tensors, change watchpoints.\n\n"

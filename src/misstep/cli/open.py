@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import click
 
-from misstep.cli import FINE, crashwords, i18n
+from misstep.cli import FINE, crashwords, filewords, i18n
 from misstep.cli.command import command as define
 from misstep.cli.command import dir_option, json_option, option
 from misstep.cli.crashstory import tell_crash, three_lines
@@ -115,4 +115,5 @@ def _show_foreign(path: str, *, as_json: bool, most: int) -> int:
     click.echo(f"{source.label}: {len(entries):,}")
     for entry in entries[:most]:
         click.echo(f"  {entry}  {entry.dtype} {list(entry.shape)}")
+    click.echo(filewords.LOOK_AROUND(path=path), err=True)
     return FINE

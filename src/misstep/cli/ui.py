@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import webbrowser
 from pathlib import Path
+from urllib.parse import quote
 
 import click
 
@@ -14,7 +15,17 @@ from misstep.errors import need
 from misstep.settings import Settings
 
 
-@define("ui", about=words.ABOUT_UI, examples=("misstep ui", "misstep ui --dir /data/missteps --port 8080 --open"))
+@define(
+    "ui",
+    about=words.ABOUT_UI,
+    examples=(
+        "misstep ui",
+        "misstep ui dumps/rank_0",
+        "misstep ui before.ckpt after.pth --open",
+        "misstep ui --dir /data/missteps --port 8080 --open",
+    ),
+)
+@click.argument("things", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @dir_option
 @option("--host", default="127.0.0.1", text=words.HELP_HOST)
 @option("--port", type=int, default=0, text=words.HELP_PORT)
@@ -26,6 +37,7 @@ from misstep.settings import Settings
 @option("--open", "show", is_flag=True, text=words.HELP_OPEN)
 @option("-q", "--quiet", is_flag=True, text=words.HELP_QUIET)
 def command(
+    things: tuple[Path, ...],
     *,
     directory: str | None,
     host: str,
@@ -52,14 +64,30 @@ def command(
         names=names,
         prefix=prefix,
         idle_seconds=idle,
+        things=things,
     )
+    page = hub.page.replace("/#", f"/{_first_page(things)}#", 1)
     if expose:
         warn_exposed(hub.url)
     if not quiet:
-        click.echo(words.SERVING(page=hub.page))
+        click.echo(words.SERVING(page=page))
     if show:
-        webbrowser.open(hub.page)
+        webbrowser.open(page)
     try:
         hub.wait()
     except KeyboardInterrupt:
         hub.stop()
+
+
+def _first_page(things: tuple[Path, ...]) -> str:
+    """Where the link leads: to the one thing given, to two side by side, else to the runs."""
+    from misstep.hub.things import named
+
+    found = named(things)
+    names = [quote(one.name, safe="/") for one in found]
+    files = bool(found) and all(one.kind == "checkpoint" for one in found)
+    if len(found) == 2:
+        return f"{'ckpt' if files else 'compare/dumps'}?a={names[0]}&b={names[1]}"
+    if len(found) != 1 or not found[0].format:
+        return "dumps" if found else ""
+    return f"ckpt?a={names[0]}" if files else f"dumps?of={names[0]}"

@@ -14,7 +14,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from misstep.core.held import Moment, Thing, ThingKind
@@ -112,7 +112,7 @@ class Things:
     def __init__(self, directory: Path, given: Sequence[Path] = ()) -> None:
         self.directory = directory
         self.full = False
-        self._given = _named(given)
+        self._given = named(given)
         self._scanned: tuple[float, list[Found]] = (-SCAN_SECONDS, [])
         self._open: OrderedDict[str, Opened] = OrderedDict()
         self._lock = threading.Lock()
@@ -126,7 +126,8 @@ class Things:
             found = self._scanned[1]
         by_name: dict[str, Found] = {}
         for one in (*runs, *self._given, *found):
-            by_name.setdefault(one.name, one)
+            if one.format:
+                by_name.setdefault(one.name, one)
         return list(by_name.values())
 
     def briefs(self) -> tuple[Thing, ...]:
@@ -173,9 +174,15 @@ class Things:
         return opened, select(_held(opened), step=step, rank=rank)
 
     def _scan(self) -> list[Found]:
-        roots = [self.directory, *(one.path for one in self._given if one.kind == "dump" and not one.format)]
+        folders = [one for one in self._given if one.kind == "dump" and not one.format]
+        roots = [(self.directory, ""), *((one.path, f"{one.name}/") for one in folders)]
         looks = [MOST_LOOKS]
-        every = [one for root in roots if root.is_dir() for one in _below(root, root, root.resolve(), looks, DEEPEST)]
+        every = [
+            replace(one, name=head + one.name)
+            for root, head in roots
+            if root.is_dir()
+            for one in _below(root, root, root.resolve(), looks, DEEPEST)
+        ]
         self.full = looks[0] <= 0 or len(every) > MOST_THINGS
         return sorted(every, key=lambda one: one.name)[:MOST_THINGS]
 
@@ -194,8 +201,11 @@ def _held(opened: Opened) -> TensorSource:
     return opened.source
 
 
-def _named(given: Sequence[Path]) -> list[Found]:
-    """What was given on the command line, by the shortest name that is its own."""
+def named(given: Sequence[Path]) -> list[Found]:
+    """What was given on the command line, by the shortest name that is its own.
+
+    A folder in which only things lie has no format: it is looked through.
+    """
     found: list[Found] = []
     taken: set[str] = set()
     for path in given:
