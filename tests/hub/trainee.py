@@ -119,7 +119,7 @@ class SmallTrainee:
         try:
             session.adapters.append(self.adapter)  # type: ignore[arg-type]
             session.going_live(self.adapter)  # type: ignore[arg-type]
-            session._first_pause()
+            session.door.first_pause()
             while not self._end.is_set():
                 if not self._free.is_set():
                     self._go.acquire()

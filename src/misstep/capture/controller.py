@@ -114,7 +114,7 @@ class Controller:
 
     def initial_pause(self) -> None:
         """Before the first step: wait for a debugger when the settings say so."""
-        initial = getattr(self.session, "_initial_frame", None)
+        initial = self.session.initial_frame
         if self.world_size > 1 and initial is not None:
             # Only who knows that replicas began equal can say later that gradients were not averaged.
             self._initial = self._digests.of_step(initial)

@@ -20,6 +20,8 @@ class Debuggee(Protocol):
     catalog: Catalog
     frame: Frame
     rank: int
+    initial_frame: Frame | None
+    """The weights before the first step, while somebody may look at them."""
     step: int
     """The step under way, or at a boundary the one about to begin."""
     dumper: Any

@@ -1,4 +1,5 @@
-"""What is worth knowing of a process before it trains: command, versions, git state; never the environment."""
+"""What is worth knowing of a process before it trains (command, versions, git state; never the environment), and the
+record that begins with it."""
 
 from __future__ import annotations
 
@@ -13,8 +14,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from misstep.adapters.base import Adapter
+from misstep.adapters.frame import Catalog
+from misstep.core.graph import Edge, Node, TensorKey
 from misstep.core.run import RunInfo
 from misstep.settings import Settings
+from misstep.store.runs import new_run_directory
+from misstep.store.writer import RunWriter
 
 
 def run_info(directory: Path, settings: Settings, adapters: Iterable[Adapter], *, world_size: int = 1) -> RunInfo:
@@ -39,6 +44,28 @@ def run_info(directory: Path, settings: Settings, adapters: Iterable[Adapter], *
         settings=settings.as_dict(),
         world_size=world_size,
     )
+
+
+def begin_record(
+    settings: Settings, adapters: Iterable[Adapter], *, rank: int, world_size: int
+) -> tuple[RunWriter, RunInfo]:
+    """A run directory for this process, or this rank's part of one."""
+    directory = new_run_directory(settings.dir, settings.name)
+    info = run_info(directory, settings, adapters, world_size=world_size)
+    return RunWriter(directory, rank, info, stats_mb=settings.stats_mb, pack_mb=settings.pack_mb), info
+
+
+def write_news(writer: RunWriter, catalog: Catalog) -> None:
+    """Nodes, tensors, edges and shapes met since the last time."""
+    for new in catalog.news():
+        if isinstance(new, Node):
+            writer.add_node(new)
+        elif isinstance(new, TensorKey):
+            writer.add_tensor(new)
+        elif isinstance(new, Edge):
+            writer.add_edge(new)
+        else:
+            writer.add_shape(new)
 
 
 def _command() -> list[str]:

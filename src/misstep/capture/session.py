@@ -13,41 +13,40 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from misstep.adapters.base import LEVELS, Adapter, Level, Place, TrainingStopped, Update, adapter_for
 from misstep.adapters.frame import Catalog, Frame
+from misstep.capture.door import Door
 from misstep.capture.dumpspec import DumpSpec, asks_for_dump, parse_dump
-from misstep.capture.evidence import EvidenceRoom, ReplayWants, RowEvidence, both
-from misstep.capture.facts import run_info
+from misstep.capture.evidence import ReplayWants
+from misstep.capture.facts import begin_record, write_news
+from misstep.capture.judging import Judge, gradient_norm
 from misstep.capture.keepsakes import Keepsakes
 from misstep.capture.plan import Plan
 from misstep.capture.present import live_tensor
 from misstep.capture.recorder import Recorder, begin_recorder
 from misstep.capture.replay import Replays
 from misstep.capture.verdict import find_verdict
+from misstep.capture.wanting import Wanting
 from misstep.core.address import Address
-from misstep.core.evaluate import DryRun, Evaluator
+from misstep.core.evaluate import DryRun
 from misstep.core.finding import Verdict
-from misstep.core.graph import Edge, Node, TensorKey
-from misstep.core.recommend import recommended
-from misstep.core.run import HUB_FILE, Step
-from misstep.core.stats import DTYPE_NAMES, Array, TensorStats
+from misstep.core.run import Step
+from misstep.core.stats import Array
 from misstep.core.watch import Action, Hit, Watchpoint
-from misstep.core.watchtext import parse_watch, watchpoint
+from misstep.core.watchtext import watchpoint
 from misstep.settings import Settings
-from misstep.store.runs import new_run_directory
 from misstep.store.writer import RunWriter
 
 if TYPE_CHECKING:
     from misstep.capture.controller import Controller
     from misstep.capture.dump import Dumper
 
+_CLOSE: frozenset[Level] = frozenset({"module", "op"})
+"""The levels with rows of everything."""
 _MOST_TROUBLES_TOLD = 3
 """Kinds of own failures shown in the terminal; one fault of ours often shows in many places."""
 
@@ -59,7 +58,6 @@ class Session:
         self.settings = settings or Settings.load()
         self.catalog = Catalog()
         self.frame = Frame()
-        self.wants: dict[int, Callable[[int, Any], None]] = {}
         self.step = 1
         self.stepping = False
         self.rank = 0
@@ -71,14 +69,14 @@ class Session:
         self.troubles: dict[str, int] = {}
         self.ended = False
         self.plan = Plan(level=self.settings.level, steps=self.settings.steps, budget=self.settings.budget)
-        self.evaluator = Evaluator(self._watchpoints(), most_hits=self.settings.hits_per_watchpoint)
-        self.evidence = EvidenceRoom(self.evaluator, limit_mb=self.settings.memory_mb / 2, array=self._array)
+        self.judge = Judge(self.settings, self.catalog, self._array)
+        self.evaluator, self.evidence = self.judge.evaluator, self.judge.evidence
         self.on_step: list[Callable[[Step, Array, Array], None]] = []
         """Called with the facts and rows of every finished step (the recorder is one)."""
         self.explainers: list[Callable[[BaseException], dict[str, Any]]] = []
         """Asked for more facts about an exception of the user's program; they may write findings."""
-        self.controller: Controller | None = None
-        """The live debugger's hand; there once training began."""
+        self.door = Door(self)
+        """Where the live debugger comes in."""
         self.dumper: Dumper | None = None
         """Keeps whole tensors; there once somebody asks for some."""
         self.keepsakes = Keepsakes(self, self._array)
@@ -87,17 +85,15 @@ class Session:
         """Runs a bad step again."""
         self.recorder: Recorder | None = None
         """The flight recorder; there once training began."""
-        self._wants_stale = True
+        self.initial_frame: Frame | None = None
+        """The weights before the first step, while somebody may look at them."""
+        self._wanting = Wanting(self)
+        self.wants = self._wanting.wants
         self._level: Level = "off"
-        self._initial_frame: Frame | None = None
-        self._world_size = 1
-        self._command: tuple[str, ...] = ()
-        self._next_look = 0.0
         self._step_began = time.perf_counter()
         self._pid = os.getpid()
-        self._refused_told = 0
         self.frame.begin(1)
-        self.catalog.on_tensor = self._tensor_added
+        self.catalog.on_tensor = self._wanting.tensor_added
         if asks_for_dump(self.settings, self.evaluator.watchpoints):
             self._dumping()
 
@@ -140,7 +136,7 @@ class Session:
 
     def add_dump(self, spec: DumpSpec) -> DumpSpec:
         added = self._dumping().add(spec)
-        self._wants_stale = True
+        self._wanting.stale = True
         if self.writer is not None:
             self.writer.event("dump", **self._dumping().facts(added))
         return added
@@ -149,15 +145,15 @@ class Session:
         """Keep nothing more for this dump; what was kept stays."""
         if self.dumper is not None:
             self.dumper.remove(id)
-            self._wants_stale = True
+            self._wanting.stale = True
 
     def add_watchpoint(self, watch: Watchpoint) -> Watchpoint:
         added = self.evaluator.add(watch)
-        self._wants_stale = True
+        self._wanting.stale = True
         if added.then == "dump":
             self._dumping()
-        if added.then == "pause" and self.controller is None and self.writer is not None:
-            self._connect()
+        if added.then == "pause" and self.writer is not None:
+            self.door.open()
         if self.writer is not None:
             self.writer.watchpoint("add" if watch.id == 0 else "update", added)
         return added
@@ -167,7 +163,7 @@ class Session:
             if watch.id == id and self.writer is not None:
                 self.writer.watchpoint("delete", watch)
         self.evaluator.remove(id)
-        self._wants_stale = True
+        self._wanting.stale = True
 
     @property
     def watchpoints(self) -> tuple[Watchpoint, ...]:
@@ -175,18 +171,16 @@ class Session:
 
     def evaluate_now(self) -> list[Hit]:
         """Every watchpoint against the tensors that are there now."""
-        frame = self._present()
-        head, summary = frame.finish()
-        return self.evaluator.evaluate(
-            frame.step, self.rank, head, summary, self._evidence_for(head, summary, frame.step)
-        )
+        return self.judge.hits_now(self._present(), self.rank)
 
     def dry_run(self, watch: Watchpoint) -> DryRun:
         """What a watchpoint would say of the tensors that are there now; nothing is recorded."""
-        frame = self._present()
-        head, summary = frame.finish()
-        evidence = self._evidence_for(head, summary, frame.step)
-        return self.evaluator.would_hit(watch, head, summary, evidence, rank=self.rank, step=frame.step)
+        return self.judge.dry_run(watch, self._present(), self.rank)
+
+    @property
+    def controller(self) -> Controller | None:
+        """The live debugger's hand; there once somebody came."""
+        return self.door.controller
 
     @property
     def run_directory(self) -> Path | None:
@@ -240,7 +234,7 @@ class Session:
         if self.dumper is not None:
             self.dumper.close()
         if self.writer is not None:
-            self._write_news()
+            write_news(self.writer, self.catalog)
             for where, count in self.troubles.items():
                 self.writer.event("warning", text=f"misstep itself failed {count} times {where}")
             self.writer.end(reason, exit_code)  # type: ignore[arg-type]
@@ -253,33 +247,26 @@ class Session:
     def going_live(self, adapter: Adapter) -> None:
         if self.writer is None:
             self.rank, world = adapter.rank()
-            directory = new_run_directory(self.settings.dir, self.settings.name)
-            info = run_info(directory, self.settings, self.adapters, world_size=world)
-            self.writer = RunWriter(
-                directory, self.rank, info, stats_mb=self.settings.stats_mb, pack_mb=self.settings.pack_mb
-            )
+            self.writer, info = begin_record(self.settings, self.adapters, rank=self.rank, world_size=world)
             self.rank = self.writer.rank
             for watch in self.evaluator.watchpoints:
                 self.writer.watchpoint("add", watch)
             if self.dumper is not None:
                 for spec in self.dumper.specs.values():
                     self.writer.event("dump", **self.dumper.facts(spec))
-            self._world_size, self._command = world, info.command
-            pausing = any(watch.then == "pause" for watch in self.evaluator.watchpoints)
-            if self.settings.hub or self.settings.pause_at_start or pausing:
-                self._connect()
+            self.door.going_live(world_size=world, command=info.command)
             self.recorder = begin_recorder(self)
             if self.recorder is not None:
                 self.on_step.append(self.recorder.step_done)
-        self._refresh_wants()
+        self._wanting.refresh(self.step)
         self.replays.going_live(adapter)
         self._set_level(adapter, self._level_for(self.step))
-        if self._level not in ("module", "op"):
-            self._first_pause()
+        if self._level not in _CLOSE:
+            self.door.first_pause()
         self._step_began = time.perf_counter()
 
     def initial(self, adapter: Adapter, frame: Frame) -> None:
-        self._refresh_wants()
+        self._wanting.refresh(self.step)
         head, summary = frame.finish()
         for row, number in enumerate(frame.tensors):
             tensor = frame.refs[row]() if frame.refs[row] is not None else None
@@ -287,10 +274,10 @@ class Session:
                 self.evidence.remember(number, tensor)
         if self.dumper is not None:
             self.dumper.initial(frame)
-        self._judge(Step(0, captured=self._level, time=time.time()), head, summary, frame)
-        self._initial_frame = frame
-        self._first_pause()
-        self._initial_frame = None
+        self._conclude(Step(0, captured=self._level, time=time.time()), head, summary, frame)
+        self.initial_frame = frame
+        self.door.first_pause()
+        self.initial_frame = None
         self._step_began = time.perf_counter()
 
     def at_node(self, place: Place) -> None:
@@ -322,20 +309,20 @@ class Session:
             overhead=self.plan.overhead,
             captured=level,
             losses=update.losses,
-            gradient_norm=self._gradient_norm(head, summary),
+            gradient_norm=gradient_norm(self.catalog.graph.tensors, head, summary) if level in _CLOSE else None,
             optimizer=update.optimizer,
             time=time.time(),
         )
         if update.overflow:
             self._skip(step, adapter)
         else:
-            self._judge(step, head, summary, self.frame)
+            self._conclude(step, head, summary, self.frame)
             self.step += 1
         self.replays.step_done(step)
         if said and self.writer is not None:
             self.writer.event("level", text=said, interval=self.plan.interval)
         waited = time.perf_counter()
-        self._look_for_debugger()
+        self.door.look()
         if self.controller is not None and not self.ended:
             self.controller.step_boundary(step, () if update.overflow else self.hits)
         waited = time.perf_counter() - waited
@@ -346,7 +333,7 @@ class Session:
         self.keepsakes.let_go()
         if self.dumper is not None:
             self.dumper.begin_step()
-        self._refresh_wants()
+        self._wanting.refresh(self.step)
         wanted = self._level_for(self.step)
         if wanted != self._level:
             for each in self.adapters:
@@ -374,20 +361,6 @@ class Session:
 
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _watchpoints(self) -> list[Watchpoint]:
-        watchpoints = list(recommended(cheap=True)) if self.settings.recommended else []
-        on_nan = self.settings.on_nan
-        if on_nan != "note":
-            watchpoints = [
-                replace(watch, then=on_nan) if watch.condition == "tensor_overflow" else watch for watch in watchpoints
-            ]
-        for text in filter(str.strip, self.settings.watch.split(";")):
-            watch = parse_watch(text)
-            if watch.then == "note" and " then " not in text:
-                watch = replace(watch, then=self.settings.then)
-            watchpoints.append(watch)
-        return [replace(watch, id=0) for watch in watchpoints]
-
     def _set_level(self, adapter: Adapter, level: Level) -> None:
         adapter.set_level(level)
         self._level = level
@@ -401,81 +374,47 @@ class Session:
     def _array(self, tensor: Any) -> Array:
         return adapter_for(tensor).array(tensor)
 
-    def _tensor_added(self, number: int) -> None:
-        address = self.catalog.address(number)
-        node = self.catalog.graph.nodes[self.catalog.graph.tensors[number].node]
-        self.evaluator.tensor_added(number, address, node.type)
-        self._wants_stale = True
-        wants = [self.keepsakes.tensor_added(number)]
-        if self.dumper is not None:
-            wants.append(self.dumper.tensor_added(number, address, node.type))
-        for want in filter(None, wants):
-            self.wants[number] = both(self.wants[number], want) if number in self.wants else want
-
-    def _refresh_wants(self) -> None:
-        """Who is to be called when which tensor passes in the next step."""
-        dumper, stale, self._wants_stale = self.dumper, self._wants_stale, False
-        if dumper is not None:
-            watching = [watch.id for watch in self.evaluator.watchpoints if watch.then == "dump" and watch.enabled]
-            stale = dumper.changed(self.step, watching, stale=stale)
-        if stale:
-            self.wants.clear()
-            self.wants.update(self.evidence.wants())
-            for number, want in self.keepsakes.wants().items():
-                self.wants[number] = both(self.wants[number], want) if number in self.wants else want
-            for number, want in dumper.wants(self.step).items() if dumper is not None else ():
-                self.wants[number] = both(self.wants[number], want) if number in self.wants else want
-
     def _dumping(self) -> Dumper:
         if self.dumper is None:
             # Imported here: a training that dumps nothing does not pay for it.
             from misstep.capture.dump import dumper_for
 
             self.dumper = dumper_for(self, self._array)
-            self._wants_stale = True
+            self._wanting.stale = True
         return self.dumper
 
     def replay_wants(self, frame: Frame) -> ReplayWants:
         """Who is to be called when a tensor passes in a replay of the step, which fills this frame."""
-        earlier: dict[int, Any] = {}
-        keepsakes = self.keepsakes.replay_want(frame, earlier)
-        askers = (keepsakes,) if self.dumper is None else (keepsakes, self.dumper.replay_want)
-        return ReplayWants(askers, earlier)
+        return self._wanting.in_replay(frame)
 
     def _level_for(self, step: int) -> Level:
         """As the plan says, and closer where a dump, or somebody who walks from node to node, needs it."""
         asked: list[Level] = [self.plan.level_for(step)]
         if self.dumper is not None:
             asked.append(self.dumper.level_for(step) or "off")
-        if self.stepping and self.controller is not None:
-            asked.append("op" if self.controller.control.granularity == "operator" else "module")
+        asked.append(self.door.level())
         closest = max(asked, key=LEVELS.index)
         if closest != asked[0]:
             self.plan.force(step, closest)
         return closest
 
-    def _judge(self, step: Step, head: Array, summary: Array, frame: Frame) -> None:
+    def _conclude(self, step: Step, head: Array, summary: Array, frame: Frame) -> None:
         """Watchpoints, verdict and record of a finished step."""
-        evidence = self._evidence_for(head, summary, step.number)
-        self.hits = hits = self.evaluator.evaluate(step.number, self.rank, head, summary, evidence)
+        self.hits = hits = self.judge.hits(step.number, self.rank, head, summary)
         verdict = None
         if self.first_verdict is None and any(hit.stats is not None and not hit.stats.finite for hit in hits):
             verdict = self.replays.complete(find_verdict(self.catalog, frame, head, summary, rank=self.rank))
         if self.writer is not None:
-            self._write_news()
+            write_news(self.writer, self.catalog)
             keep = bool(hits) or (self.dumper is not None and self.dumper.keeps_rows(step.number))
             self.writer.step(step, head, summary, keep=keep)
             for hit in hits:
                 self.writer.hit(hit)
             if verdict is not None:
                 self.writer.verdict(verdict)
-            if len(self.evidence.refused) > self._refused_told:
-                self._refused_told = len(self.evidence.refused)
-                self.writer.event(
-                    "warning",
-                    text=f"no room for the previous value of {self._refused_told} tensors within"
-                    f" memory_mb={self.settings.memory_mb}; their change is not watched",
-                )
+            refusal = self.judge.refusal()
+            if refusal:
+                self.writer.event("warning", text=refusal)
             self.writer.flush()
         if verdict is not None:
             self.first_verdict = verdict
@@ -483,41 +422,9 @@ class Session:
             listener(step, head, summary)
         self._act(hits, frame, verdict)
 
-    def _evidence_for(self, head: Array, summary: Array, step: int) -> Callable[[int], RowEvidence]:
-        def evidence(row: int) -> RowEvidence:
-            shape = self.catalog.graph.shapes[int(head["shape"][row])]
-            stats = TensorStats.of(summary[row], dtype=DTYPE_NAMES[int(head["dtype"][row])], shape=shape)
-            return self.evidence.of(row, stats, step)
-
-        return evidence
-
     def _present(self) -> Frame:
         """The rows there are to look at: of the step under way, or the initial weights before the first."""
-        return self._initial_frame if self._initial_frame is not None else self.frame
-
-    def _connect(self) -> None:
-        """Let the live debugger in once somebody asks for it: a hub of the settings, or one that came later."""
-        # Imported here: its message types cost more to load than everything else in the trainee together.
-        from misstep.capture.controller import Controller
-
-        self.controller = Controller(self.settings, self, world_size=self._world_size)
-        self.controller.on_wants_nodes = self._want_nodes
-        self.controller.attach_link(command=self._command)
-
-    def _look_for_debugger(self) -> None:
-        """At most once a second: has somebody written the address of a hub into the run directory?"""
-        now = time.monotonic()
-        if self.controller is None and now >= self._next_look and self.writer is not None:
-            self._next_look = now + 1.0
-            if (self.writer.directory / HUB_FILE).exists():
-                self._connect()
-
-    def _want_nodes(self, wanted: bool) -> None:
-        self.stepping = wanted
-
-    def _first_pause(self) -> None:
-        if self.controller is not None and self.step == 1:
-            self.controller.initial_pause()
+        return self.initial_frame if self.initial_frame is not None else self.frame
 
     def _act(self, hits: list[Hit], frame: Frame, verdict: Verdict | None) -> None:
         """Dump what hits ask for, then stop if one says so."""
@@ -536,42 +443,16 @@ class Session:
         """A gradient scaler found an overflow and did not update: the step number stays, and nobody is alarmed."""
         if self.writer is not None:
             why = self.replays.overflow(adapter)
-            self._write_news()
+            write_news(self.writer, self.catalog)
             self.writer.event("skipped", step=step.number, loss=step.loss, loss_scale=step.loss_scale, **why)
             self.writer.flush()
         if self.recorder is not None:
             self.recorder.skipped()
 
-    def _gradient_norm(self, head: Array, summary: Array) -> float | None:
-        if self._level not in ("module", "op"):
-            return None
-        roles = self.catalog.graph.tensors
-        rows = [row for row, number in enumerate(head["tensor"].tolist()) if roles[number].role == "grad"]
-        if not rows:
-            return None
-        picked = summary[rows]
-        if (picked["nan"] + picked["pos_inf"] + picked["neg_inf"]).any():
-            return float("nan")
-        return float(np.sqrt(np.square(picked["l2"]).sum()))
-
-    def _write_news(self) -> None:
-        writer = self.writer
-        if writer is None:
-            return
-        for new in self.catalog.news():
-            if isinstance(new, Node):
-                writer.add_node(new)
-            elif isinstance(new, TensorKey):
-                writer.add_tensor(new)
-            elif isinstance(new, Edge):
-                writer.add_edge(new)
-            else:
-                writer.add_shape(new)
-
     def _tell_exception(self, error: BaseException, where: str) -> None:
         error.__misstep_node__ = where  # type: ignore[attr-defined]
         if self.writer is not None:
-            self._write_news()
+            write_news(self.writer, self.catalog)
             facts = {"type": type(error).__name__, "text": str(error)[:4000], "node": where, "step": self.step}
             for explain in self.explainers:
                 facts.update(explain(error))

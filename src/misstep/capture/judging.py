@@ -1,0 +1,92 @@
+"""What watchpoints say of a step: the questions of the settings, the rows they are asked of, and what the answers need.
+
+Also for tensors that are there now, without recording anything: a recheck of the paused step, and the dry run of a
+watchpoint that somebody is about to add.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from misstep.adapters.frame import Catalog, Frame
+from misstep.capture.evidence import EvidenceRoom, RowEvidence
+from misstep.core.evaluate import DryRun, Evaluator
+from misstep.core.graph import TensorKey
+from misstep.core.recommend import recommended
+from misstep.core.stats import DTYPE_NAMES, Array, TensorStats
+from misstep.core.watch import Hit, Watchpoint
+from misstep.core.watchtext import parse_watch
+from misstep.settings import Settings
+
+
+class Judge:
+    """Asks every watchpoint about rows."""
+
+    def __init__(self, settings: Settings, catalog: Catalog, array: Callable[[Any], Array]) -> None:
+        self.evaluator = Evaluator(first_watchpoints(settings), most_hits=settings.hits_per_watchpoint)
+        self.evidence = EvidenceRoom(self.evaluator, limit_mb=settings.memory_mb / 2, array=array)
+        self._catalog = catalog
+        self._memory_mb = settings.memory_mb
+        self._refused_told = 0
+
+    def hits(self, step: int, rank: int, head: Array, summary: Array) -> list[Hit]:
+        return self.evaluator.evaluate(step, rank, head, summary, self._evidence_for(head, summary, step))
+
+    def hits_now(self, frame: Frame, rank: int) -> list[Hit]:
+        return self.hits(frame.step, rank, *frame.finish())
+
+    def dry_run(self, watch: Watchpoint, frame: Frame, rank: int) -> DryRun:
+        """What a watchpoint would say of these rows; nothing is recorded."""
+        head, summary = frame.finish()
+        evidence = self._evidence_for(head, summary, frame.step)
+        return self.evaluator.would_hit(watch, head, summary, evidence, rank=rank, step=frame.step)
+
+    def refusal(self) -> str:
+        """What the memory budget has no room for, when that is news."""
+        refused = len(self.evidence.refused)
+        if refused <= self._refused_told:
+            return ""
+        self._refused_told = refused
+        return (
+            f"no room for the previous value of {refused} tensors within memory_mb={self._memory_mb};"
+            " their change is not watched"
+        )
+
+    def _evidence_for(self, head: Array, summary: Array, step: int) -> Callable[[int], RowEvidence]:
+        def evidence(row: int) -> RowEvidence:
+            shape = self._catalog.graph.shapes[int(head["shape"][row])]
+            stats = TensorStats.of(summary[row], dtype=DTYPE_NAMES[int(head["dtype"][row])], shape=shape)
+            return self.evidence.of(row, stats, step)
+
+        return evidence
+
+
+def first_watchpoints(settings: Settings) -> list[Watchpoint]:
+    """The recommended ones, and those of `--watch`, with the actions the settings name."""
+    watchpoints = list(recommended(cheap=True)) if settings.recommended else []
+    on_nan = settings.on_nan
+    if on_nan != "note":
+        watchpoints = [
+            replace(watch, then=on_nan) if watch.condition == "tensor_overflow" else watch for watch in watchpoints
+        ]
+    for text in filter(str.strip, settings.watch.split(";")):
+        watch = parse_watch(text)
+        if watch.then == "note" and " then " not in text:
+            watch = replace(watch, then=settings.then)
+        watchpoints.append(watch)
+    return [replace(watch, id=0) for watch in watchpoints]
+
+
+def gradient_norm(tensors: Sequence[TensorKey], head: Array, summary: Array) -> float | None:
+    """Over all parameters whose gradient is among the rows; NaN when one is not finite, None without any."""
+    rows = [row for row, number in enumerate(head["tensor"].tolist()) if tensors[number].role == "grad"]
+    if not rows:
+        return None
+    picked = summary[rows]
+    if (picked["nan"] + picked["pos_inf"] + picked["neg_inf"]).any():
+        return float("nan")
+    return float(np.sqrt(np.square(picked["l2"]).sum()))
