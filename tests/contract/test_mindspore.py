@@ -197,6 +197,7 @@ class TestMindSpore(AdapterContract):
         patched = (
             nn.Cell.__call__,
             nn.Cell.compile_and_run,
+            ms.Tensor.__setitem__,
             api._PyNativeExecutor.grad,
             api._JitExecutor.__call__,
             base._pynative_func_grad_forward,

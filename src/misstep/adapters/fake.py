@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from misstep.adapters import fake_framework
 from misstep.adapters.base import Level, Listener, Place, Update
+from misstep.adapters.calls import Call, Memory, tensors_in
 from misstep.adapters.fake_framework import Descent, FakeModel, FakeParameter, FakeTensor
-from misstep.adapters.flow import Call, Flow, Memory, tensors_in
+from misstep.adapters.flow import Flow
 from misstep.adapters.source import user_source
 from misstep.core.stats import DTYPE_CODES
 

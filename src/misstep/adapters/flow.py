@@ -7,66 +7,44 @@
 
 A framework's adapter finds the seams and calls these verbs; nothing here knows a framework. Memory is known by its
 address while the tensor that holds it lives: what passes several places is summarised once and aliased afterwards.
+
+A framework that runs ahead of Python is not made to wait at every module: with a `glance` tensors are held as they pass
+and read together in `settle`, known by identity until then.
 """
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from misstep.adapters.base import Listener, Place
+from misstep.adapters.calls import Call, Measure, Memory
 from misstep.adapters.frame import Frame
 from misstep.core.address import Role
 from misstep.core.graph import Phase, Source
+from misstep.core.stats import ITEM_BYTES
 from misstep.kernels import nonfinite_many, summarize_many, summarize_memory
 
 MOST_CALLS = 64
 """Calls of one node in a step that get rows: a cell called for every token must not grow the run without bound."""
 
 
-class Memory(NamedTuple):
-    """Where a tensor's values lie. `keep` holds what must stay alive while they are read."""
-
-    address: int
-    elements: int
-    dtype: int
-    shape: tuple[int, ...]
-    version: int = 0
-    keep: Any = None
-
-
-Measure = Callable[[Any], Memory | None]
-"""The memory of a tensor; None when it has none that can be read."""
-
-
-class Call:
-    """One run of a module or an operator within the step."""
-
-    __slots__ = ("awaited", "call", "gradients", "inputs", "made", "name", "node", "operator", "outputs", "parent")
-
-    def __init__(self, node: int, name: str, call: int, parent: Call | None, operator: bool = False) -> None:
-        self.node = node
-        self.name = name
-        self.call = call
-        self.parent = parent
-        self.operator = operator
-        self.inputs: tuple[int, ...] = ()
-        self.outputs: tuple[int, ...] = ()
-        self.made: list[int] = []
-        """Output rows of what ran directly inside."""
-        self.gradients: list[int] = []
-        """Rows of the gradients of its outputs, once backward came by."""
-        self.awaited: set[int] = set()
-        """Rows of its inputs whose gradient has not arrived yet."""
+MOST_HELD_MB = 256
+"""Tensors held until `settle`, which frameworks would have freed by then."""
 
 
 class Flow:
     """The step under way, as calls and rows."""
 
-    def __init__(self, listener: Listener, measure: Measure) -> None:
+    def __init__(self, listener: Listener, measure: Measure, glance: Measure | None = None) -> None:
         self.listener = listener
         self.measure = measure
+        """Waits for the values."""
+        self.glance = glance
+        """Waits for nothing; what it answers is read in `settle`."""
+        self.holding = False
+        """Read tensors in `settle` and not as they pass."""
         self.outside = Call(-1, "", 1, None)
         self.stack: list[Call] = [self.outside]
         self.keeping = False
@@ -86,6 +64,8 @@ class Flow:
         self._in_backward: dict[Call, None] = {}
         """Modules whose backward has begun and is not known to be over, in that order."""
         self.losses: list[int] = []
+        self._held: list[tuple[int, Any, Memory]] = []
+        self._held_bytes = 0
         self.outside.made.clear()
 
     def end_step(self) -> None:
@@ -261,7 +241,7 @@ class Flow:
         memory: Memory | None = None,
     ) -> int | None:
         """A row for one tensor: an alias when it was summarised already in this step and nobody wrote to it since."""
-        memory = memory or self.measure(tensor)
+        memory = memory or self._look_at(tensor)
         if memory is None:
             return None
         listener = self.listener
@@ -272,16 +252,55 @@ class Flow:
         else:
             reference = weakref.ref(tensor)
             row = listener.frame.reserve(number, listener.catalog.shape(memory.shape), memory.dtype, inputs, reference)
-            summarize_memory(memory.address, memory.elements, memory.dtype, listener.frame.summary, row)
             self._remember(tensor, memory, row)
+        if memory.address < 0:
+            self._hold(row, tensor, memory)
+            return row
+        if known is None:
+            summarize_memory(memory.address, memory.elements, memory.dtype, listener.frame.summary, row)
         want = listener.wants.get(number)
         if want is not None:
             want(row, tensor)
         return row
 
+    def _look_at(self, tensor: Any) -> Memory | None:
+        if self.holding and self.glance is not None and not self.listener.stepping:
+            return self.glance(tensor)
+        return self.measure(tensor)
+
+    def _hold(self, row: int, tensor: Any, memory: Memory) -> None:
+        self._held.append((row, tensor, memory))
+        if self.listener.frame.same_memory(row) == row:
+            self._held_bytes += memory.elements * ITEM_BYTES[memory.dtype]
+            if self._held_bytes > MOST_HELD_MB * 2**20:
+                self.settle()
+
+    def settle(self) -> None:
+        """Read everything that was held as it passed."""
+        held, self._held, self._held_bytes = self._held, [], 0
+        frame, wants = self.listener.frame, self.listener.wants
+        for row, tensor, glanced in held:
+            if frame.same_memory(row) == row:
+                memory = self.measure(tensor)
+                if memory is None or memory.version != glanced.version:
+                    # Somebody wrote to it since: these are not the values that passed. Never again in this training.
+                    self.holding, self.glance = False, None
+                    continue
+                summarize_memory(memory.address, memory.elements, memory.dtype, frame.summary, row)
+            want = wants.get(frame.tensors[row])
+            if want is not None:
+                want(row, tensor)
+
+    def about_to_write(self, tensor: Any) -> None:
+        """Somebody writes to a tensor: what passed is read before that, and what it holds afterwards is new."""
+        self.settle()
+        memory = self._look_at(tensor)
+        if memory is not None:
+            self._seen.pop(memory.address, None)
+
     def row_of(self, tensor: Any) -> int | None:
         """The row that first saw this tensor in this step."""
-        memory = self.measure(tensor)
+        memory = self._look_at(tensor)
         return None if memory is None else self._known(memory)
 
     def has_maker(self, row: int) -> bool:
@@ -314,7 +333,7 @@ class Flow:
         around: tuple[int, ...] | None = (*scope.inputs, *scope.made) or None
         rows = []
         for slot, tensor in enumerate(tensors):
-            memory = self.measure(tensor)
+            memory = self._look_at(tensor)
             if memory is None:
                 continue
             source = self._known(memory)
@@ -336,7 +355,7 @@ class Flow:
     def _give(self, call: Call, tensors: Sequence[Any], inputs: tuple[int, ...]) -> list[tuple[Any, int]]:
         rows, made = [], []
         for slot, tensor in enumerate(tensors):
-            memory = self.measure(tensor)
+            memory = self._look_at(tensor)
             if memory is None:
                 continue
             source = None if call.operator else self._known(memory)
@@ -408,20 +427,3 @@ class Flow:
                 if want is not None:
                     want(row, tensor)
         return rows
-
-
-def tensors_in(value: Any, is_tensor: Callable[[Any], bool], depth: int = 8) -> list[Any]:
-    """Every tensor in nested tuples, lists, dicts and dataclasses, in order: their slots."""
-    if is_tensor(value):
-        return [value]
-    if depth == 0 or value is None or isinstance(value, str | bytes | int | float):
-        return []
-    if isinstance(value, dict):
-        inside: Iterable[Any] = value.values()
-    elif isinstance(value, tuple | list):
-        inside = value
-    elif hasattr(value, "__dataclass_fields__"):
-        inside = [getattr(value, name, None) for name in value.__dataclass_fields__]
-    else:
-        return []
-    return [tensor for item in inside for tensor in tensors_in(item, is_tensor, depth - 1)]

@@ -81,6 +81,10 @@ class GraphFollower:
     def ended(self) -> bool:
         return self.session.ended
 
+    @property
+    def reads(self) -> bool:
+        return self.root is not None
+
     # ── what the adapter's seam tells ─────────────────────────────────────────────────────────────────────────
 
     def before_compiled(self, *, update_only: bool) -> None:

@@ -23,9 +23,10 @@ from mindspore.graph.api import _pynative_executor
 from numpy.typing import NDArray
 
 from misstep.adapters.base import Level, Listener, Place, Update
-from misstep.adapters.flow import Call, Flow
+from misstep.adapters.calls import Call
+from misstep.adapters.flow import Flow
 from misstep.adapters.mindspore import tensors
-from misstep.adapters.mindspore.compiled import CompiledCode
+from misstep.adapters.mindspore.compiled import CompiledCode, scalar_of
 from misstep.adapters.mindspore.guard import Guard, Nothing
 from misstep.adapters.mindspore.names import OPTIMIZERS, WRAPPERS, Names, learning_rate
 from misstep.adapters.mindspore.ops import OperatorWatch
@@ -64,7 +65,10 @@ class MindSporeAdapter:
         self.depth = 0
         """Networks under way: cells called now belong to one."""
         self._result: Any = None
-        self._losses: list[float | None] = []
+        self._losses: list[Any] = []
+        """Of the step under way, as tensors: to read one is to wait for it."""
+        self._owed: list[Any] = []
+        """Losses of compiled code that nobody has waited for yet; they have no row."""
         self._gradients: dict[int, Any] = {}
         self._hooked: dict[int, Any] = {}
         """By row: the handle of the hook that hears its gradient."""
@@ -79,7 +83,8 @@ class MindSporeAdapter:
         self._listener = listener
         self._attached += 1
         self.names = Names(listener.catalog)
-        self.flow = Flow(listener, tensors.memory_of)
+        self.flow = Flow(listener, tensors.memory_of, tensors.glance_at)
+        self.flow.holding = self.level != "op"
         self.operators = OperatorWatch(self)
         self._seams.install()
         if not _fork_handler:
@@ -99,6 +104,7 @@ class MindSporeAdapter:
         self.level = level
         if self._listener is not None:
             self.flow.keeping = level == "op"
+            self.flow.holding = level != "op"
 
     def adopt(self, model: object, optimizer: object | None = None) -> None:
         if isinstance(model, nn.Cell):
@@ -247,7 +253,7 @@ class MindSporeAdapter:
 
     def unhook(self, inputs: Sequence[Any]) -> None:
         """A hook on what goes into compiled code would be compiled with it, and the compiler knows little Python."""
-        for tensor in inputs:
+        for tensor in inputs if self._hooked else ():
             row = self.flow.row_of(tensor)
             handle = self._hooked.pop(row, None) if row is not None else None
             if handle is not None:
@@ -294,9 +300,14 @@ class MindSporeAdapter:
     def tell_loss(self, result: Any) -> None:
         self._go_live()
         for loss in tensors.leaves(result)[:1]:
-            self._losses.append(tensors.number(loss))
+            self._losses.append(loss)
             if self.level != "off":
                 self.flow.loss(loss)
+
+    def owe_loss(self, result: Any) -> None:
+        """The loss of a graph that may still be running: told once its gradients are there."""
+        self._go_live()
+        self._owed.append(result)
 
     # ---- updates ----
 
@@ -315,6 +326,7 @@ class MindSporeAdapter:
         node = self.names.optimizer(optimizer, frame)
         self._go_live()
         self._tell_initial()
+        self._read_what_passed(gradients)
         pairs = list(zip(optimizer.parameters, gradients))
         self._gradients = {id(parameter): gradient for parameter, gradient in pairs}
         if self.level == "guard":
@@ -329,8 +341,20 @@ class MindSporeAdapter:
         self.listener.before_update(self)
         return rate
 
+    def _read_what_passed(self, gradients: Sequence[Any]) -> None:
+        for gradient in gradients[:1]:
+            # To wait for the loss of a graph is to spin, to wait for the last of its results is to sleep (measured:
+            # half of the CPU time of a step in graph mode). The gradient of the first weight comes last.
+            gradient.data_ptr()
+        owed, self._owed = self._owed, []
+        for result in owed:
+            if (loss := scalar_of(result)) is not None:
+                self.tell_loss(loss)
+        self.flow.settle()
+
     def after_update(self, optimizers: Sequence[nn.Cell], rate: float | None) -> None:
         with self.guarded("after an update"):
+            self.flow.settle()
             weights = [parameter for optimizer in optimizers for parameter in optimizer.parameters]
             if self.level == "guard":
                 bad = self.flow.bad_only(weights)
@@ -342,7 +366,8 @@ class MindSporeAdapter:
                 self.listener.at_node(Place(node, "optimizer", "after", "optimizer"))
             self.listener.after_update(self)
         with self.guarded("at the end of a step"):
-            losses, self._losses = tuple(loss for loss in self._losses if loss is not None), []
+            read = [tensors.number(loss) for loss in self._losses]
+            losses, self._losses = tuple(loss for loss in read if loss is not None), []
             update = Update(
                 loss=losses[-1] if losses else None,
                 losses=losses if len(losses) > 1 else (),
@@ -400,6 +425,8 @@ class MindSporeAdapter:
         where = call.name if call is not None else self.flow.stack[-1].name
         if call is not None:
             self.flow.unwind(call)
+        with self.guarded("at an exception"):
+            self.flow.settle()
         told = getattr(error, "__misstep_told__", False)
         if isinstance(error, Exception) and not told and self._listener is not None:
             with self.guarded("at an exception"):

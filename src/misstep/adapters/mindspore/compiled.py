@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from mindspore import nn
 
-from misstep.adapters.flow import Call
+from misstep.adapters.calls import Call
 from misstep.adapters.mindspore.names import OPTIMIZERS
 from misstep.adapters.mindspore.tensors import leaves
 
@@ -62,8 +62,8 @@ class CompiledCode:
             return self._place(run, executor, args, kwargs)
         result = adapter.undisturbed(run)
         with adapter.guarded("after a compiled function"):
-            if executor.fn.__name__ == "after_grad" and (loss := scalar_of(result)) is not None:
-                adapter.tell_loss(loss)
+            if executor.fn.__name__ == "after_grad":
+                adapter.owe_loss(result)
         return result
 
     def _step(self, run: Callable[[], Any], optimizers: list[nn.Cell], frame: FrameType) -> Any:

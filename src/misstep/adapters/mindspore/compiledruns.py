@@ -27,6 +27,10 @@ class Follower(Protocol):
     @property
     def ended(self) -> bool: ...
 
+    @property
+    def reads(self) -> bool:
+        """Whether there are files to be read once a graph has run."""
+
     def before_compiled(self, *, update_only: bool) -> None:
         """`update_only`: the optimizer of an eager training, whose update is compiled and nothing else."""
 
@@ -52,7 +56,7 @@ def follow_compiled_code(follower: Follower) -> None:
         running.append(True)
         try:
             result = run()
-            for tensor in leaves(result)[:1]:
+            for tensor in leaves(result)[:1] if follower.reads else ():
                 tensor.data_ptr()  # waits until the graph has run
         except Exception as error:
             follower.compiled_failed(error)

@@ -1,9 +1,10 @@
-"""Where MindSpore is opened: four functions replaced while attached, and put back by `remove`.
+"""Where MindSpore is opened: five functions replaced while attached, and put back by `remove`.
 
     Cell.__call__                           cells; optimizers, which are cells; the root of a compiled network
     _pynative_func_grad_forward             the forward of value_and_grad, grad, vjp: begin, end, loss
     _PyNativeExecutor.grad                  backward: begin and end
     _JitExecutor.__call__                   a compiled function
+    Tensor.__setitem__                      writes in place, which no version tells of
 
 Each replacement asks first whether anybody is interested, so that what is not watched costs one test.
 """
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
+from mindspore import Tensor
 from mindspore.graph import api
 from mindspore.nn.cell import Cell
 from mindspore.ops.composite import base as composite
@@ -60,7 +62,16 @@ class Seams:
                 return compiled(executor, *args, **kwargs)
             return adapter.compiled.function(compiled, executor, args, kwargs)
 
+        assign = Tensor.__setitem__
+
+        def set_item(tensor: Any, index: Any, value: Any) -> Any:
+            if not adapter.busy and adapter.thread == get_ident():
+                with adapter.guarded("before a write"):
+                    adapter.flow.about_to_write(tensor)
+            return assign(tensor, index, value)
+
         self._replace(Cell, "__call__", cell_call)
+        self._replace(Tensor, "__setitem__", set_item)
         self._replace(composite, "_pynative_func_grad_forward", grad_forward)
         self._replace(grad_func, "_pynative_func_grad_forward", grad_forward)
         self._replace(api._PyNativeExecutor, "grad", grad)

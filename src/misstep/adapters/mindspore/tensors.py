@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from misstep.adapters.flow import Memory, tensors_in
+from misstep.adapters.calls import Memory, tensors_in
 from misstep.core.stats import DTYPE_CODES, ITEM_BYTES
 
 _NAMES: dict[Any, str] = {
@@ -57,6 +57,17 @@ def memory_of(tensor: Any) -> Memory | None:
         copy = np.ascontiguousarray(array(tensor))
         return Memory(copy.ctypes.data, copy.size, code, tuple(tensor.shape), keep=copy)
     return Memory(address, tensor.size, code, tuple(tensor.shape), tensor._version)
+
+
+def glance_at(tensor: Any) -> Memory | None:
+    """What is known of a tensor before its values are there: reading them at every cell would have Python and the
+    kernels wait for each other (measured on a CNN: a third of the step)."""
+    code = _CODES.get(tensor.dtype)
+    if code is None or getattr(tensor, "has_init", False):
+        return None
+    if not tensor.is_contiguous():
+        return memory_of(tensor)
+    return Memory(-id(tensor), tensor.size, code, tuple(tensor.shape), tensor._version)
 
 
 def array(tensor: Any) -> NDArray[Any]:
