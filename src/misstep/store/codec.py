@@ -52,6 +52,14 @@ def decode(kind: type[Record], plain: Plain) -> Record:
     return result
 
 
+def decode_all(kind: type[Record], plains: list[Plain]) -> list[Record]:
+    """Many records of one simple type at once; raises ValueError when one does not fit exactly, whichever it is."""
+    try:
+        return msgspec.convert(plains, list[kind])  # type: ignore[valid-type]
+    except msgspec.MsgspecError as error:
+        raise ValueError(str(error)) from None
+
+
 def to_json(plain: Plain) -> bytes:
     """UTF-8 without line breaks; what cannot be written in UTF-8 (half of a surrogate pair) becomes '?'."""
     try:
