@@ -14,14 +14,11 @@ import misstep
 PACKAGE = Path(misstep.__file__).parent
 
 ARROWS: dict[str, set[str]] = {
-    "cli": {"hub", "tuning", "compare", "diagnosis", "profile", "migrate", "capture"},
+    "cli": {"hub", "compare", "diagnosis", "capture"},
     "hub": {"compare", "diagnosis", "store"},
-    "tuning": {"train"},
     "train": {"capture"},
     "compare": {"store"},
     "diagnosis": {"store"},
-    "profile": {"store"},
-    "migrate": {"store"},
     "capture": {"adapters", "store"},
     "adapters": {"core", "kernels"},
     "store": {"kernels"},
