@@ -1,7 +1,8 @@
-"""The one compiled part of misstep: the statistics kernels in native/. Everything else is in pyproject.toml.
+"""The compiled parts of misstep, in native/: the statistics kernels, and the stacks of machine code in a flight record.
 
-The extension is optional: without a C++17 compiler the install succeeds and the numpy twin does the same work,
-slower. No -march=native: each instruction set is its own source file and is chosen when the module loads.
+Both are optional: without a C++17 compiler the install succeeds, the numpy twin does the kernels' work, slower, and
+flight records lack those stacks. No -march=native: each instruction set is its own source file and is chosen when
+the module loads.
 """
 
 from setuptools import Extension, setup
@@ -26,6 +27,13 @@ setup(
                 "-g0",
             ],
             optional=True,
-        )
+        ),
+        Extension(
+            "misstep.capture._stacks",
+            sources=["native/stacks.cpp"],
+            language="c++",
+            extra_compile_args=["-std=c++17", "-O2", "-fvisibility=hidden", "-g0"],
+            optional=True,
+        ),
     ]
 )

@@ -132,6 +132,7 @@ def test_a_segmentation_fault_is_told_with_the_python_line_that_caused_it(ends: 
     assert crash["culprit"]["event"]["name"] == "SIGSEGV"
     assert crash["culprit"]["spot"]["code"] == "ctypes.string_at(0)"
     assert causes(crash) == ["segmentation-fault"]
+    assert any("ctypes" in frame and "string_at" in frame for frame in crash["machine"][:4])
 
 
 def test_an_abort_in_native_code_is_told(ends: Callable[..., Any]) -> None:
@@ -268,6 +269,12 @@ def test_a_hang_names_the_rank_that_did_not_come_and_the_collective_the_other_wa
     assert causes(crash)[0] == "hang-collective"
     told = misstep_command("open", str(moved))
     assert "did not join" in told.out
+    assert any("PyThread_acquire_lock" in frame for frame in crash["machine"])
+    with zipfile.ZipFile(moved) as archive:
+        waits = archive.read("rank-0/stacks/hang_native.txt").decode()
+    main = next(block for block in waits.split("\nthread ") if ", main, " in block.partition("\n")[0])
+    assert "libtorch" in main, waits
+    assert "c10d::" in main, waits
 
 
 def test_a_live_training_is_recorded_on_request_and_goes_on(

@@ -81,29 +81,6 @@ def variables(error: BaseException | None) -> Iterator[tuple[str, object]]:
             yield from list(frame.f_locals.items())
 
 
-def native_threads() -> list[dict[str, str]]:
-    """Where the kernel sees each thread of this process: its name, state, and what it sleeps in."""
-    told = []
-    try:
-        tasks = sorted(os.listdir("/proc/self/task"), key=int)
-    except OSError:
-        return []
-    for task in tasks[:128]:
-        facts = {"id": task}
-        for word, name in (("name", "comm"), ("waits_in", "wchan")):
-            try:
-                facts[word] = Path(f"/proc/self/task/{task}/{name}").read_text().strip()
-            except OSError:
-                pass
-        try:
-            stat = Path(f"/proc/self/task/{task}/stat").read_text()
-            facts["state"] = stat.rpartition(")")[2].split()[0]
-        except (OSError, IndexError):
-            pass
-        told.append(facts)
-    return told
-
-
 def _told(frames: list[tuple[FrameType, int]], tensor: Tensor | None) -> list[dict[str, Any]]:
     kept = [pair for pair in frames if not pair[0].f_code.co_filename.startswith((_HERE, "<frozen"))]
     if len(kept) > MOST_FRAMES:  # endless recursion: both ends tell the story

@@ -30,6 +30,7 @@ from misstep.adapters.recording import Holder, Witness, witness_for
 from misstep.capture import frames
 from misstep.capture.hang import Watch
 from misstep.capture.logtail import LogTail
+from misstep.capture.machine import kernel_threads, machine_stacks
 from misstep.capture.rdr import Recording, program_config, recording
 from misstep.capture.signals import Signals
 from misstep.core import cells
@@ -259,6 +260,7 @@ class Recorder:
 
     def hang(self, seconds: float) -> None:
         """No step has ended for this long; called from the watching thread."""
+        self._machine("hang")
         self._report("hang", seconds=round(seconds, 1), threads=frames.of_threads(self._shape), holders=self._holders)
         path = self.export("hang")
         doing = cells.PHASES[self.cells[cells.PHASE]]
@@ -268,6 +270,7 @@ class Recorder:
 
     def asked(self) -> Path | None:
         """Somebody wants a record of a training that goes on."""
+        self._machine("asked")
         self._report("asked", threads=frames.of_threads(self._shape), holders=self._holders)
         return self.export("asked")
 
@@ -298,6 +301,10 @@ class Recorder:
         """One .zip with everything known of the run, ours and the other ranks'."""
         return write_bundle(self.run, kind=kind, environment=dict(os.environ))
 
+    def _machine(self, name: str) -> None:
+        """The frames of every thread below Python, beside those the fault handler leaves."""
+        self.paths.stacks.joinpath(f"{name}_native.txt").write_text(machine_stacks(), encoding="utf-8")
+
     def _report(self, kind: str, **facts: Any) -> None:
         here = self.cells
         report = {
@@ -308,7 +315,7 @@ class Recorder:
             "collective": cells.collective_name(here[cells.COLLECTIVE]),
             "level": self.session.settings.level,
             "memory": {"rss": resident_bytes(), "peak": peak_bytes(), **self._memory()},
-            "threads_of_the_kernel": frames.native_threads(),
+            "threads_of_the_kernel": kernel_threads(),
             "device": {name: fact for _, witness in self._pairs for name, fact in witness.device().items()},
             "random": self._random(),
             "environment": allowed(os.environ),

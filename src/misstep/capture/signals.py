@@ -1,6 +1,7 @@
 """Stacks at the moment of a signal, written by Python's fault handler in C: it works when Python itself is stuck.
 
-    SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL   → stacks/fatal.txt, then the process dies as it would have
+    SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL   → stacks/fatal_native.txt: frames of machine code (machine.py);
+                                                 stacks/fatal.txt, then the process dies as it would have
     SIGTERM                                    → stacks/terminated.txt, then whatever was set up before, or death
     SIGUSR1                                    → stacks/asked.txt, and training goes on
 
@@ -15,9 +16,12 @@ import os
 import signal
 import threading
 from pathlib import Path
+from types import ModuleType
 from typing import IO
 
-FILES = ("fatal", "terminated", "asked", "hang")
+from misstep.capture.machine import compiled
+
+FILES = ("fatal", "fatal_native", "terminated", "asked", "hang")
 
 
 class Signals:
@@ -31,6 +35,7 @@ class Signals:
             self._files[name] = open(folder / f"{name}.txt", "ab", buffering=0)  # noqa: SIM115  open as long as we are
         self._registered: list[int] = []
         self._enabled = False
+        self._below: ModuleType | None = None
         self._pid = os.getpid()
 
     def install(self) -> None:
@@ -38,6 +43,9 @@ class Signals:
         if not faulthandler.is_enabled():
             faulthandler.enable(self._files["fatal"], all_threads=True)
             self._enabled = True
+        below = compiled()
+        if below is not None and below.watch_fatal(self._files["fatal_native"].fileno()):
+            self._below = below
         if threading.current_thread() is threading.main_thread():
             self._register(signal.SIGTERM, "terminated", chain=True)
             self._register(signal.SIGUSR1, "asked", chain=False)
@@ -69,6 +77,9 @@ class Signals:
         for number in self._registered:
             faulthandler.unregister(number)
         self._registered.clear()
+        if self._below is not None:
+            self._below.leave_fatal()
+            self._below = None
         if self._enabled:
             faulthandler.disable()
             self._enabled = False

@@ -125,9 +125,8 @@ def _tell_causes(console: Console, crash: Crash) -> None:
 def _tell_stack(console: Console, crash: Crash, *, full: bool) -> None:
     own = [frame for frame in crash.frames if full or not frame.get("library")]
     own = own or list(crash.frames)
-    if not own:
-        return
-    _title(console, say.TITLE_STACK())
+    if own:
+        _title(console, say.TITLE_STACK())
     for frame in own if full else own[-_FRAMES:]:
         line = Text(f"  {frame['file']}:{frame['line']}", style="cyan")
         line.append(f"  {frame.get('function', '')}", style="dim")
@@ -136,6 +135,7 @@ def _tell_stack(console: Console, crash: Crash, *, full: bool) -> None:
             console.print(Text(f"    {frame['code']}", style="bold"))
         for name, value in (frame.get("locals") or {}).items():
             console.print(Text(f"      {name} = {value}", style="dim"))
+    _tell_lines(console, say.TITLE_MACHINE(), crash.machine if full else crash.machine[:_FRAMES], style="dim")
     if full:
         for thread in crash.threads:
             if not thread.get("main"):

@@ -62,6 +62,7 @@ OF_LIMIT = Text(" of {limit}", "，上限 {limit}")
 
 TITLE_CAUSES = Text("Likely causes", "可能的原因")
 TITLE_STACK = Text("Stack", "调用栈")
+TITLE_MACHINE = Text("machine code, the innermost first", "机器码栈（最内层在前）")
 TITLE_RANKS = Text("Ranks", "各卡")
 TITLE_EVENTS = Text("Last events", "最后的事件")
 TITLE_TRAIL = Text("Last modules, the latest first", "最后进入的模块（最近的在前）")

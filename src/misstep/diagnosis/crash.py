@@ -97,6 +97,8 @@ class Crash:
     """Digests of the states of its random generators."""
     kernel_threads: tuple[dict[str, str], ...] = ()
     """Its threads as the operating system saw them: name, state, what each slept in."""
+    machine: tuple[str, ...] = ()
+    """Frames of machine code, the innermost first: where a fatal signal struck, or where the main thread was."""
     environment: dict[str, str] = field(default_factory=dict)
     device: dict[str, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
@@ -138,6 +140,7 @@ def explain(bundle: Bundle) -> Crash:
         reached=_reached(bundle, culprit, record),
         random=dict(report.get("random") or (steps[-1].get("random", {}) if steps else {})),
         kernel_threads=tuple(report.get("threads_of_the_kernel", ())),
+        machine=tuple(_machine(rank, bundle.kind)),
         environment=dict(report.get("environment", {})),
         device=dict(report.get("device", {})),
         problems=tuple(bundle.manifest.get("problems", ())),
@@ -252,6 +255,14 @@ def _main_frames(threads: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], .
 
 def _fault_text(rank: RankRecord) -> str:
     return next((rank.stacks[name] for name in ("fatal", "terminated", "hang", "asked") if rank.stacks.get(name)), "")
+
+
+def _machine(rank: RankRecord, kind: str) -> list[str]:
+    """The frames below Python of the thread that matters; see capture/machine.py."""
+    text = rank.stacks.get("fatal_native" if kind == "crash" else f"{kind}_native", "")
+    blocks = re.split(r"^(?=thread |machine code of thread )", text, flags=re.MULTILINE)
+    chosen = [block for block in blocks if block.startswith("machine code") or ", main, " in block.partition("\n")[0]]
+    return [line.strip() for block in chosen[:1] for line in block.splitlines() if line.startswith("  ")]
 
 
 _FAULT_LINE = re.compile(

@@ -38,6 +38,7 @@ from misstep.store.batchfile import read_batch
 from misstep.store.codec import from_json, to_json
 from misstep.store.journal import seal, unseal
 from misstep.store.layout import RUN_FILE, RankPaths, rank_paths, ranks_in
+from misstep.store.machinecode import with_functions
 from misstep.store.ring import Recorded, read_ring
 
 MANIFEST = "manifest.json"
@@ -127,7 +128,7 @@ def _write_rank(archive: zipfile.ZipFile, paths: RankPaths, scrub: Scrubber, pro
     for file in sorted(paths.stacks.glob("*.txt")) if paths.stacks.is_dir() else ():
         text = file.read_bytes()[-_STACKS_MB * MB :].decode("utf-8", "replace")
         if text.strip():
-            _add(archive, f"{name}/stacks/{file.name}", scrub.text(with_code(text)).encode())
+            _add(archive, f"{name}/stacks/{file.name}", scrub.text(with_functions(with_code(text))).encode())
     try:
         recorded = read_ring(paths.ring) if paths.ring.exists() else None
     except RunError as error:
