@@ -301,6 +301,23 @@ def test_a_live_training_is_recorded_on_request_and_goes_on(
     assert process.returncode == 0
 
 
+def test_a_run_that_attached_itself_and_was_killed_is_recorded_by_whoever_opens_it(
+    folder: Path, write: Write, misstep_command: RunCommand
+) -> None:
+    failing = "def fail(x):\n    os.kill(os.getpid(), signal.SIGKILL)"
+    attached = "import misstep\nmisstep.attach(model, optimizer, level='guard')"
+    write("train.py", f"{BREAKING}\n{failing}\n{attached}\ntrain()\n")
+    done = subprocess.run([sys.executable, "train.py"], cwd=folder, env=environment_of_a_user(), timeout=SECONDS)
+    assert done.returncode == -signal.SIGKILL
+    assert list(folder.glob("missteps/*/records/*")) == []
+    assert "misstep open" in misstep_command("ls").out
+    assert "misstep open" in misstep_command("show", "last").out
+    crash = json.loads(misstep_command("open", "last", "--json").out)
+    assert (crash["kind"], spot(crash)) == ("crash", (4, "forward", "Breaking"))
+    assert crash["culprit"]["spot"]["code"] == "loss = model(torch.randn(16, 4)).pow(2).mean()"
+    assert [step["step"] for step in crash["steps"]] == [1, 2, 3]
+
+
 def test_a_run_without_a_record_opens_as_show_does(run_story: RunStory, misstep_command: RunCommand) -> None:
     run_story(f"{BREAKING}\ndef fail(x): pass\ntrain()\n", "--name", "fine")
     assert json.loads(misstep_command("open", "fine", "--json").out)["state"] == "finished"

@@ -82,6 +82,10 @@ NOT_THERE = Text("did not join", "未参加")
 MEMORY_CURVE = Text("{low} … {high} over steps {first} to {last}", "第 {first} 到 {last} 步之间 {low} … {high}")
 COUNT_OF = Text("{count} tensors", "{count} 个张量")
 MADE = Text("flight record: {path}", "飞行记录：{path}")
+NOT_MADE = Text(
+    "no flight record of {run} can be made where it lies ({why}); copy the run and open the copy",
+    "无法在 {run} 所在处生成飞行记录（{why}）；请复制该运行后再打开",
+)
 ASKED_NOBODY = Text(
     "no live process of {run} answered; the record is of what it left behind",
     "{run} 没有存活的进程应答；记录来自其遗留文件",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import click
 from rich import box
 from rich.table import Table
@@ -28,6 +30,9 @@ def command(*, as_json: bool, directory: str | None) -> None:
         click.echo(words.NO_RUNS(folder=folder))
     else:
         terminal().print(_table(runs))
+        lost = [run.name for run in runs if run.state == "lost"]
+        if lost:
+            click.echo(words.LOST_RUNS(name=shlex.quote(lost[0])))
 
 
 def _table(runs: list[RunSummary]) -> Table:

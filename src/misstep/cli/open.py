@@ -14,7 +14,7 @@ from misstep.cli.command import command as define
 from misstep.cli.command import dir_option, json_option, option
 from misstep.cli.crashstory import tell_crash, three_lines
 from misstep.cli.json import print_json
-from misstep.cli.record import newest_bundle
+from misstep.cli.record import record_of
 from misstep.cli.render import terminal
 from misstep.cli.show import run_facts
 from misstep.cli.story import tell_story
@@ -49,7 +49,7 @@ def command(bundle: str, *, as_json: bool, page: bool, full: bool, most: int, di
         if not path.exists():
             raise
         return _show_foreign(bundle, as_json=as_json, most=most)
-    record = newest_bundle(run.path)
+    record = record_of(run)
     if record is not None and page:
         return _serve(record)
     if record is not None:

@@ -79,7 +79,17 @@ def ask(run: Run) -> int:
     return answered
 
 
-def newest_bundle(run: Path) -> Path | None:
-    """The record of a run that tells the most: its crash, else the newest."""
-    found = bundles_of(run)
-    return next((path for path in found if path.stem == "crash"), found[0] if found else None)
+def record_of(run: Run) -> Path | None:
+    """The record of a run that tells the most: its crash, else the newest; None when there is none.
+
+    A process that was killed leaves its ring, but nobody to make a record of it when it was not started by
+    `misstep run`: then whoever asks first makes it.
+    """
+    found = bundles_of(run.path)
+    crash = next((path for path in found if path.stem == "crash"), None)
+    if crash is None and run.state == "lost" and any(rank_paths(run.path, rank).ring.exists() for rank in run.ranks):
+        try:
+            crash = write_bundle(run.path, kind="crash", environment=dict(os.environ))
+        except OSError as error:  # somebody else's folder
+            click.echo(f"misstep: {crashwords.NOT_MADE(run=run.name, why=error.strerror or error)}", err=True)
+    return crash or (found[0] if found else None)

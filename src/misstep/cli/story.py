@@ -42,6 +42,8 @@ _PLACES = 6
 def tell_story(console: Console, run: Run, *, most: int) -> None:
     """The whole run on one screen."""
     _tell_head(console, run)
+    if run.state == "lost":
+        console.print(Text(f"{words.LOST_RUN()}  misstep open {shlex.quote(run.name)}", style="red"))
     if run.verdict is None:
         console.print(words.NO_VERDICT(), style="green")
     else:
