@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from misstep.capture.envconfig import env_config
 from misstep.capture.rdr import Recording, recording
 from misstep.settings import Settings
 
@@ -51,11 +52,38 @@ def test_our_own_settings_come_before_both(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("rdr", "words"),
-    [({"enable": True, "path": "relative/path"}, "absolute"), ({"enable": True, "mode": 9}, "1 or 2")],
+    [
+        ({"enable": True, "path": "relative/path"}, "rdr.path is 'relative/path'; it must be absolute"),
+        ({"enable": True, "mode": 9}, "rdr.mode is 9"),
+        ({"enable": "yes"}, "rdr.enable is 'yes'; write true or false"),
+    ],
 )
 def test_what_cannot_be_followed_is_said(tmp_path: Path, rdr: dict[str, object], words: str) -> None:
     config = write(tmp_path / "c.json", **rdr)
     assert words in recording(Settings(), rank=0, config=config, environment={}).problem
+
+
+def test_what_the_file_leaves_open_the_environment_says(tmp_path: Path) -> None:
+    config = write(tmp_path / "c.json", enable=True)
+    assert recording(Settings(), rank=0, config=config, environment=ENVIRONMENT) == Recording(
+        True, 2, "/from/environment/rank_3/rdr"
+    )
+    switched_off = write(tmp_path / "off.json", enable=False)
+    assert recording(Settings(), rank=0, config=switched_off, environment=ENVIRONMENT) == Recording(False, 1, "")
+
+
+def test_the_recorder_and_set_context_read_the_same_words(tmp_path: Path) -> None:
+    write(tmp_path / "mindspore_config.json", enable=True, path="/from/here")
+    named = write(tmp_path / "named.json", enable=True, path="/from/named")
+    by_variable = {"MISSTEP_ENV_CONFIG": named}
+    for environment, root in (({}, "/from/here"), (by_variable, "/from/named")):
+        assert env_config(environment=environment).rdr.directory(0) == Path(root, "rank_0", "rdr")
+        assert recording(Settings(), rank=0, environment=environment).export == f"{root}/rank_0/rdr"
+
+
+def test_a_switch_that_is_no_switch_is_said_and_records_are_made_all_the_same() -> None:
+    told = recording(Settings(), rank=0, environment={"MS_RDR_ENABLE": "yes"})
+    assert (told.enabled, told.problem) == (True, "MS_RDR_ENABLE is 'yes'; it is 1 or 0")
 
 
 def test_a_file_that_is_not_there_is_named() -> None:

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 import torch
 
-from misstep.capture import envconfig
 from misstep.capture.rdr import recording
 from misstep.errors import SettingError, TrainError
 from misstep.settings import Settings
@@ -31,7 +30,6 @@ def as_before() -> Iterator[None]:
     mode = ms.get_context("mode")
     yield
     context.reset_context()
-    envconfig._file.clear()
     os.environ.pop("MISSTEP_ENV_CONFIG", None)
     torch.compiler.set_stance("default")
     ms.set_context(mode=mode)
@@ -86,7 +84,7 @@ def test_the_file_wins_over_the_environment(config_file: Any, monkeypatch: pytes
     monkeypatch.setenv("MS_RDR_ENABLE", "1")
     monkeypatch.setenv("MS_RDR_PATH", "/from/environment")
     context.set_context(env_config_path=config_file({"rdr": {"enable": False}}))
-    assert env_config().rdr == context.RecorderConfig()
+    assert env_config().rdr == context.RecorderConfig(enable=False, path=Path("/from/environment"))
     context.set_context(env_config_path=config_file({"sys": {"mem_reuse": True}}))  # it says nothing of the recorder
     assert env_config().rdr.path == Path("/from/environment")
 
