@@ -67,6 +67,22 @@ def test_everything_of_the_iterations_is_dumped_operators_too(tmp_path: Path) ->
     assert {"fc1/linear:output@1", "fc1:output@1", "fc1.weight:grad@3", "fc1.weight:param@3"} <= set(kept(run))
 
 
+def test_the_first_iteration_may_have_another_number(tmp_path: Path) -> None:
+    config = read_dump_config(written(tmp_path, initial_iteration=100, iteration="5|100|102-103"))
+    assert config.spec.steps == ((1, 1), (3, 4))
+
+
+def test_a_key_that_changes_nothing_is_told_once_with_the_reason(tmp_path: Path) -> None:
+    quiet = trained(tmp_path / "quiet", dump_config=written(tmp_path))
+    assert [event.facts["text"] for event in quiet.events("warning")] == []
+    e2e = {"trans_flag": False, "stat_calc_mode": "device", "device_stat_precision_mode": "low"}
+    config = written(tmp_path, e2e={**e2e, "save_kernel_args": True, "enable": False}, file_format="bin")
+    run = trained(tmp_path / "told", dump_config=config)
+    told = [event.facts["text"].removeprefix("dump configuration: ") for event in run.events("warning")]
+    keys = ["file_format", "trans_flag", "stat_calc_mode", "device_stat_precision_mode", "save_kernel_args", "neither"]
+    assert [text.split()[0].rstrip(":") for text in told] == keys
+
+
 def test_mindspores_own_variable_is_honoured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINDSPORE_DUMP_CONFIG", written(tmp_path, iteration="1"))
     assert steps_of(kept(trained(tmp_path))) == {"2"}
@@ -141,6 +157,7 @@ def test_path_and_name_are_where_an_export_goes(tmp_path: Path) -> None:
         ({"statistic_category": ["median"]}, "statistic_category has 'median'; known are max"),
         ({"iterations": "0"}, "iterations is not known in common_dump_settings"),
         ({"input_output": True}, "input_output is True; it is one of 0, 1, 2"),
+        ({"file_format": "hdf5"}, "file_format is 'hdf5'; it is one of npy, bin"),
     ],
 )
 def test_a_key_that_cannot_be_met_is_named(tmp_path: Path, wrong: dict[str, Any], said: str) -> None:

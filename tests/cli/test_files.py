@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -75,7 +76,40 @@ def test_an_export_goes_where_the_configuration_said(tmp_path: Path) -> None:
     config = written(tmp_path, path=str(target), net_name="Little", dump_mode=1, kernels=["fc1"])
     run = trained(tmp_path, dump_config=config).path
     assert main(["export", str(run), "--format", "mindspore"]) == 0
-    assert (target / "rank_0" / "Little" / "0" / "1").is_dir()
+    assert {folder.name for folder in (target / "rank_0" / "Little" / "0").iterdir()} == {"0", "2"}  # its iterations
+    said = json.loads((target / "rank_0" / ".dump_metadata" / "data_dump.json").read_text())
+    assert said["common_dump_settings"]["kernels"] == ["fc1"]
+    assert not list(target.rglob("statistic.csv"))  # saved_data: tensor
+
+
+@pytest.mark.parametrize("saved", ["statistic", "full"])
+def test_the_table_of_statistics_has_the_columns_that_were_asked_for(tmp_path: Path, saved: str) -> None:
+    config = written(
+        tmp_path, path=str(tmp_path / "to"), saved_data=saved, statistic_category=["l2norm", "nan count", "md5"],
+        dump_mode=1, kernels=["fc1"], input_output=2, e2e={"sample_mode": 1, "sample_num": 3},
+    )  # fmt: skip
+    whole = trained(tmp_path / "whole", dump="fc1:output@1")
+    run = trained(tmp_path, dump_config=config)
+    assert main(["export", str(run.path), "--format", "mindspore"]) == 0
+    folder = tmp_path / "to" / "rank_0" / "Net" / "0" / "0"
+    with open(folder / "statistic.csv", newline="") as table:
+        rows = list(csv.DictReader(table))
+    assert list(rows[0])[9:] == ["Shape", "L2Norm Value", "NaN Count", "MD5"]
+    (row,) = [row for row in rows if row["Op Name"] == "fc1" and row["IO"] == "output"]
+    # Of the whole tensor, though only a sample of it was kept.
+    assert (row["Shape"], row["NaN Count"], row["Data Size"]) == ("(4 5)", "0", "80")
+    assert float(row["L2Norm Value"]) == pytest.approx(np.linalg.norm(whole.tensor("fc1:output@1")), rel=1e-6)
+    assert [len(np.load(file)) for file in folder.glob("*.fc1.*.output.*.npy")] == ([3] if saved == "full" else [])
+    assert bool(row["MD5"]) == (saved == "full")
+    told = [event.facts["text"] for event in run.events("warning")]
+    assert any("statistic_category md5" in text for text in told) == (saved == "statistic")
+
+
+def test_memory_with_several_names_is_one_file_with_several_links(tmp_path: Path) -> None:
+    run = trained(tmp_path, dump="block*:output@1", steps=1).path
+    assert main(["export", str(run), "--format", "mindspore", "--to", str(tmp_path / "to")]) == 0
+    links = {file.name.split(".")[1]: file.stat().st_nlink for file in (tmp_path / "to").rglob("*.npy")}
+    assert links == {"block_0": 1, "block_1": 2, "block": 2}
 
 
 def test_a_misspelt_dump_is_told_before_the_command_starts(

@@ -11,7 +11,6 @@ could not be kept is counted, named, and told in the journal.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -23,6 +22,7 @@ from misstep.adapters.frame import Catalog, Frame
 from misstep.capture.dumpbuffer import DumpBuffer, Job
 from misstep.capture.dumpconfig import DumpConfig, read_dump_config
 from misstep.capture.dumphold import Holding, StepBefore
+from misstep.capture.dumplosses import Losses
 from misstep.capture.dumpspec import MINDSPORE_VARIABLE, DumpSpec, parse_dump
 from misstep.core.address import Address
 from misstep.core.evaluate import Evaluator
@@ -34,8 +34,6 @@ from misstep.store.pack import Place, bytes_of, name_of
 from misstep.store.writer import RunWriter
 
 Want = Callable[[int, Any], None]
-_MOST_NAMED = 50
-"""Names of lost tensors written into one journal line; the count beside them is complete."""
 _NAMES: dict[Any, str] = {}
 """By numpy dtype: asking it for its name costs more than writing a small tensor."""
 HELD_SHARE, BEFORE_SHARE = 4, 8
@@ -103,12 +101,10 @@ class Dumper:
         self._before = StepBefore(array, limit_bytes=memory // BEFORE_SHARE)
         self._packed: dict[int, tuple[Place | Job, Any]] = {}
         """By the first tensor of a memory in this step: its bytes in the pack or on their way, and their layout."""
-        self._lost: list[str] = []
-        self._lost_count = self._lost_told = self._unheld_told = 0
+        self._losses = Losses()
         self._hit_steps: dict[int, int] = {}
         self._hit_last: dict[int, int] = {}
         self._overflows: dict[int, int] = {}
-        self._books = threading.Lock()
         self._pid = os.getpid()
 
     # ── what is asked for ─────────────────────────────────────────────────────────────────────────────────────
@@ -132,7 +128,7 @@ class Dumper:
         """What the journal says of a dump."""
         told: dict[str, Any] = {"id": spec.id, "text": str(spec), "saved": spec.saved}
         if self.config is not None and replace(spec, id=0) == self.config.spec:
-            told |= {"path": self.config.path, "net_name": self.config.net_name}
+            told |= {"path": self.config.path, "net_name": self.config.net_name, "config": self.config.plain}
         return told
 
     def fitting(self, id: int) -> list[Address]:
@@ -228,19 +224,15 @@ class Dumper:
         writer = self._owner.writer
         if writer is None:
             return
-        with self._books:
-            named, self._lost = self._lost, []
-            new = self._lost_count - self._lost_told
-            self._lost_told = self._lost_count
-        if new:
-            writer.event("lost", counts=dict(writer.lost), tensors=named, new=new, step=self._owner.step)
-        refused = self._holding.refused
-        if refused > self._unheld_told:
-            if not self._unheld_told:
-                limit = self._owner.settings.memory_mb / HELD_SHARE
-                text = f"a dump on a hit will lack {refused} tensors: no room to hold them until the step ends"
-                writer.event("warning", text=f"{text} within {limit:g} MB (a fourth of memory_mb)")
-            self._unheld_told = refused
+        for sentence in self.config.unmet if self.config is not None else ():
+            self._losses.say_once(writer, f"dump configuration: {sentence}")
+        self._losses.tell(writer, self._owner.step)
+        if self._holding.refused:
+            limit = self._owner.settings.memory_mb / HELD_SHARE
+            text = (
+                f"a dump on a hit will lack {self._holding.refused} tensors: no room to hold them until the step ends"
+            )
+            self._losses.say_once(writer, f"{text} within {limit:g} MB (a fourth of memory_mb)", about="room")
 
     def close(self) -> None:
         """Everything on its way is written before this returns."""
@@ -374,15 +366,7 @@ class Dumper:
         return place
 
     def _lose(self, name: bytes, why: str, *, counted: bool = False) -> None:
-        """One tensor less; `counted` when the writer has it in its books already. From either thread."""
-        with self._books:
-            self._lost_count += 1
-            if len(self._lost) < _MOST_NAMED:
-                text = name.decode(errors="replace")
-                self._lost.append(f"{text} ({why})" if why else text)
-            writer = self._owner.writer
-            if writer is not None and not counted:
-                writer.lost["tensor"] = writer.lost.get("tensor", 0) + 1
+        self._losses.lose(self._owner.writer, name, why, counted=counted)
 
     # ── holding for a hit ─────────────────────────────────────────────────────────────────────────────────────
 

@@ -4,15 +4,16 @@
      "e2e_dump_settings": {"enable": true}}
 
 Iterations count from 0 there and steps from 1 here: iteration 0 is step 1. Names are ours: modules as the program calls
-them, operators below them behind a slash. What a key asks for and cannot be had is an error with the key's name, never
-silently something else.
+them, operators below them behind a slash. What a key asks for and cannot be had is an error with the key's name, or,
+where the dump is as good without it, a sentence that is told once; never silently something else.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -47,7 +48,14 @@ class DumpConfig:
     """Where MindSpore would write; `misstep export RUN --format mindspore` writes its layout there."""
     net_name: str
     statistics: tuple[str, ...]
+    """The columns of statistic.csv behind the first ten, in this order."""
     asynchronous: bool
+    first_iteration: int = 0
+    """What step 1 is called there."""
+    unmet: tuple[str, ...] = ()
+    """A sentence for every key that changes nothing here, with the reason."""
+    plain: dict[str, Any] = field(default_factory=dict, hash=False)
+    """The file as it was read, for the journal: an export asks it again."""
 
 
 def read_dump_config(path: str | Path) -> DumpConfig:
@@ -63,7 +71,12 @@ def read_dump_config(path: str | Path) -> DumpConfig:
         raise SettingError(f"no such dump configuration: {where} (dump_config, or MINDSPORE_DUMP_CONFIG)") from None
     except (OSError, ValueError) as error:
         raise SettingError(f"cannot read the dump configuration {where}: {error}") from None
-    return _Reader(str(where)).read(plain)
+    return dump_config(plain, str(where))
+
+
+def dump_config(plain: Any, where: str = "of the run") -> DumpConfig:
+    """A configuration that was read already."""
+    return _Reader(where).read(plain)
 
 
 class _Reader:
@@ -79,20 +92,22 @@ class _Reader:
             raise self._wrong(lacking[0], f"is missing from common_dump_settings; it needs {', '.join(_REQUIRED)}")
         e2e = self._section(plain, "e2e_dump_settings", _E2E)
         asynchronous = self._section(plain, "async_dump_settings", _ASYNC)
-        steps = iterations(self._text(common, "iteration"))
+        first = self._number(common, "initial_iteration", 0)
+        steps = iterations(self._text(common, "iteration"), first=first)
         mode = self._choice(common, "dump_mode", (0, 1, 2))
         if mode == 2:
             raise self._wrong("dump_mode", "2 marks targets with set_dump, which is Ascend's; name them in kernels (1)")
         debug = self._choice({**common, **(asynchronous or {})}, "op_debug_mode", (0, 1, 2, 3, 4), default=0)
         sampled = {**common, **(e2e or {})}
         kernels = self._kernels(common["kernels"])
+        saved, statistics = self._saved(common), self._statistics(common)
         spec = DumpSpec(
             steps=steps,
             level="op",
             kernels=kernels if mode == 1 else None,
             roles=self._roles(self._choice(common, "input_output", (0, 1, 2))),
             ranks=self._ranks(common["support_device"]),
-            saved=self._saved(common),
+            saved=saved,
             overflow=debug != 0,
             inputs_only=debug == 4,
             most_overflows=self._number(common, "overflow_number", 0),
@@ -104,10 +119,42 @@ class _Reader:
             spec=spec,
             path=self._text(common, "path"),
             net_name=self._text(common, "net_name"),
-            statistics=self._statistics(common),
+            statistics=statistics,
             # MindSpore: end-to-end is the synchronous one, and takes precedence when both are on.
             asynchronous=bool((asynchronous or {}).get("enable")) and not bool((e2e or {}).get("enable")),
+            first_iteration=first,
+            unmet=tuple(self._unmet(common, e2e or {}, asynchronous or {}, saved, statistics)),
+            plain=plain,
         )
+
+    def _unmet(
+        self,
+        common: dict[str, Any],
+        e2e: dict[str, Any],
+        asynchronous: dict[str, Any],
+        saved: Saved,
+        statistics: tuple[str, ...],
+    ) -> Iterator[str]:
+        def asks(section: dict[str, Any], key: str, choices: tuple[Any, ...], *, default: Any) -> Any:
+            value = section.get(key, default)
+            if value not in choices or isinstance(value, bool) != isinstance(default, bool):
+                raise self._wrong(key, f"is {value!r}; it is one of {', '.join(map(str, choices))}")
+            return value
+
+        if asks(common, "file_format", ("npy", "bin"), default="npy") == "bin":
+            yield "file_format bin: tensors go into the pack of the run; an export writes .npy"
+        if not asks(e2e, "trans_flag", (True, False), default=True):
+            yield "trans_flag false: tensors are kept as the framework lays them out; there is no other format to keep"
+        if asks(e2e, "stat_calc_mode", ("host", "device"), default="host") == "device":
+            yield "stat_calc_mode device: statistics are computed where the tensor lies, in the same pass as the others"
+        if asks(e2e, "device_stat_precision_mode", ("high", "low"), default="high") == "low":
+            yield "device_stat_precision_mode low: statistics are added up in float64; nothing would be gained"
+        if asks(e2e, "save_kernel_args", (True, False), default=False):
+            yield "save_kernel_args: arguments of an operator that are no tensors are not kept"
+        if saved == "statistic" and "md5" in statistics:
+            yield "statistic_category md5: it needs the values, which saved_data statistic lets go; the column is empty"
+        if not e2e.get("enable") and not asynchronous.get("enable"):
+            yield "neither e2e_dump_settings nor async_dump_settings is enabled: dumped synchronously all the same"
 
     def _section(self, plain: Any, name: str, known: frozenset[str]) -> dict[str, Any] | None:
         section = plain.get(name) if isinstance(plain, dict) else None
@@ -194,8 +241,8 @@ class _Reader:
         return SettingError(f"dump configuration {self._where}: {key} {why}")
 
 
-def iterations(text: str) -> Steps | None:
-    """`0|5-8|100-120`, counted from 0 with both ends, as steps counted from 1; None for `all`.
+def iterations(text: str, *, first: int = 0) -> Steps | None:
+    """`0|5-8|100-120`, counted from `first` with both ends, as steps counted from 1; None for `all`.
 
     >>> iterations("0|5-8")
     ((1, 1), (6, 9))
@@ -207,9 +254,10 @@ def iterations(text: str) -> Steps | None:
         found = re.fullmatch(r"\s*(\d+)(?:\s*-\s*(\d+))?\s*", part)
         if found is None:
             raise SettingError(f"cannot read the iterations {text!r}; they look like 0|5-8|100-120, or all")
-        first = int(found[1])
-        last = first if found[2] is None else int(found[2])
-        if last < first:
+        begin = int(found[1])
+        end = begin if found[2] is None else int(found[2])
+        if end < begin:
             raise SettingError(f"the iterations {part.strip()!r} of {text!r} end before they begin")
-        ranges.append((first + 1, last + 1))
+        if end >= first:
+            ranges.append((max(begin - first, 0) + 1, end - first + 1))
     return tuple(ranges)

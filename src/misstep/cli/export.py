@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from misstep.cli import filewords
 from misstep.cli.command import command as define
 from misstep.cli.command import option
+
+if TYPE_CHECKING:
+    from misstep.capture.dumpconfig import DumpConfig
+    from misstep.core.address import Address
+    from misstep.store.foreign.source import TensorSource
 
 _ENDINGS = {"npz": ".npz", "safetensors": ".safetensors", "ckpt": ".ckpt", "parquet": ".parquet"}
 
@@ -23,26 +30,54 @@ _ENDINGS = {"npz": ".npz", "safetensors": ".safetensors", "ckpt": ".ckpt", "parq
 @option("--format", "kind", default="npy", show_default=True, text=filewords.HELP_FORMAT)
 @option("--to", "where", metavar="PATH", text=filewords.HELP_TO)
 def command(*, thing: str, kind: str, where: str | None) -> None:
-    from misstep.store.foreign.export import export, write_mindspore_dump
+    from misstep.store.foreign.export import export
+    from misstep.store.foreign.mindspore_layout import write_mindspore_dump
     from misstep.store.foreign.sniff import source_of
 
-    source = source_of(thing)
-    configured = _configured(thing) if kind == "mindspore" else {}
-    path = where or configured.get("path") or f"misstep-export{_ENDINGS.get(kind, '')}"
-    if configured:
-        write_mindspore_dump(source, path, net_name=configured["net_name"])
-    else:
+    configured = _configured(thing) if kind == "mindspore" else None
+    source = source_of(thing) if configured is None else _chosen(thing, configured)
+    path = where or (configured.path if configured else "") or f"misstep-export{_ENDINGS.get(kind, '')}"
+    if configured is None:
         export(source, path, format=kind)
+    else:
+        write_mindspore_dump(
+            source,
+            path,
+            net_name=configured.net_name,
+            saved=configured.spec.saved,
+            statistics=configured.statistics,
+            first_iteration=configured.first_iteration,
+            config=configured.plain,
+        )
     click.echo(filewords.WROTE(path=path))
 
 
-def _configured(thing: str) -> dict[str, str]:
-    """Path and network's name of the dump configuration a run was recorded with; empty without one."""
+def _configured(thing: str) -> DumpConfig | None:
+    """The dump configuration a run was recorded with; None without one."""
+    from misstep.capture.dumpconfig import dump_config
     from misstep.errors import MisstepError
     from misstep.store.reader import open_run
 
     try:
         dumps = open_run(thing.partition("@")[0].partition("#")[0]).events("dump")
     except MisstepError:
-        return {}
-    return next(({"path": e.facts["path"], "net_name": e.facts["net_name"]} for e in dumps if "path" in e.facts), {})
+        return None
+    return next((dump_config(event.facts["config"]) for event in dumps if "config" in event.facts), None)
+
+
+def _chosen(thing: str, configured: DumpConfig) -> TensorSource:
+    """What the configuration asked for: whole tensors, or the statistics where it wanted no more."""
+    from misstep.store.foreign.own_run import RowSource
+    from misstep.store.foreign.sniff import source_of
+    from misstep.store.foreign.source import Selected
+    from misstep.store.reader import open_run
+
+    spec = configured.spec
+
+    def asked(address: Address, node_type: str) -> bool:
+        return spec.includes(address.step or 0) and spec.on_rank(address.rank or 0) and spec.fits(address, node_type)
+
+    if spec.saved == "statistic":
+        return RowSource(open_run(thing.partition("@")[0].partition("#")[0]).path, asked)
+    source = source_of(thing)
+    return Selected(source, [entry for entry in source.entries() if asked(entry.address, entry.node_type)])

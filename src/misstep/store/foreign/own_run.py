@@ -5,11 +5,15 @@ Checksums are not recomputed here: a comparison reads every byte anyway, and `Ru
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from misstep.core.address import Address
+from misstep.core.stats import TensorStats
 from misstep.errors import TensorUnavailable
 from misstep.store.foreign.source import Entry
 from misstep.store.layout import is_run, ranks_in
@@ -32,6 +36,7 @@ class RunSource:
         self._ranks: dict[int, Rank] = {}
         self._stored: dict[str, tuple[int, StoredTensor]] = {}
         self._entries: list[Entry] = []
+        self._rows: dict[tuple[int, int], dict[Address, TensorStats]] = {}
         for number in ranks_in(self.path):
             rank = self._ranks[number] = Rank(self.path, number)
             rank.refresh()
@@ -51,6 +56,20 @@ class RunSource:
             raise TensorUnavailable(f"{self.path.name} kept no {entry}", address=str(entry.address))
         number, stored = found
         return self._ranks[number].pack.array(stored, verify=False)
+
+    def stats(self, entry: Entry) -> TensorStats | None:
+        """What the run recorded of the tensor: of all of it, though the pack may hold a sample."""
+        number, step = entry.rank or 0, entry.step
+        if step is None:
+            return None
+        if (number, step) not in self._rows:
+            rank = self._ranks[number]
+            self._rows[number, step] = dict(rank.named_rows(rank.stats.of_step(step)))
+        return self._rows[number, step].get(entry.address)
+
+    def memory(self, entry: Entry) -> Hashable:
+        number, stored = self._stored[entry.key]
+        return number, stored.offset, stored.bytes, stored.shape, stored.dtype
 
     def _entry(self, rank: Rank, stored: StoredTensor, order: int, number: int) -> Entry:
         address = stored.address
@@ -72,6 +91,56 @@ class RunSource:
             updated=address.role == "param" and bool(address.step),
             key=key,
         )
+
+
+class RowSource:
+    """The tensors a run recorded the statistics of, whether it kept their values or not."""
+
+    def __init__(self, path: Path, chosen: Callable[[Address, str], bool]) -> None:
+        self.path = Path(path)
+        self._found: dict[str, tuple[Entry, TensorStats]] = {}
+        for number in ranks_in(self.path):
+            rank = Rank(self.path, number)
+            rank.refresh()
+            for step in rank.stats.kept_steps():
+                rows = rank.stats.of_step(int(step))
+                for address, stats in rank.named_rows(rows[np.argsort(rows["order"], kind="stable")]):
+                    node = rank.graph.node(address.node)
+                    kind = node.type if node is not None else ""
+                    if chosen(address, kind):
+                        self._add(address, stats, kind)
+
+    @property
+    def label(self) -> str:
+        return str(self.path)
+
+    def entries(self) -> list[Entry]:
+        return [entry for entry, _ in self._found.values()]
+
+    def array(self, entry: Entry) -> NDArray[Any]:
+        raise TensorUnavailable(f"only the statistics of {entry} were kept", address=str(entry.address))
+
+    def stats(self, entry: Entry) -> TensorStats | None:
+        return self._found[entry.key][1]
+
+    def memory(self, entry: Entry) -> Hashable:
+        return None
+
+    def _add(self, address: Address, stats: TensorStats, kind: str) -> None:
+        entry = Entry(
+            name=address.node,
+            role=address.role,
+            slot=address.slot,
+            node_type=kind,
+            shape=stats.shape,
+            dtype=stats.dtype,
+            order=len(self._found),
+            step=address.step,
+            rank=address.rank,
+            call=address.call,
+            key=str(len(self._found)),
+        )
+        self._found[entry.key] = entry, stats
 
 
 def open_own_run(path: str | Path) -> RunSource:

@@ -7,7 +7,7 @@ where the format allows, so a dump larger than memory is no special case.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misstep.core.address import ROLE_CODES, Address, Role
+from misstep.core.stats import TensorStats
 from misstep.errors import AddressError, TensorUnavailable
+from misstep.kernels import summarize
 from misstep.store.foreign.elements import name_of
 
 PARAMETER_LEAVES = frozenset(
@@ -120,6 +122,20 @@ class ArraySource:
             raise TensorUnavailable(f"{self._label} holds no {entry}", address=str(entry)) from None
 
 
+@runtime_checkable
+class Summarised(Protocol):
+    """A source that knows the statistics of whole tensors without reading them, and which share their bytes."""
+
+    def stats(self, entry: Entry) -> TensorStats | None: ...
+
+    def memory(self, entry: Entry) -> Hashable:
+        """The same for entries that lie in the same place with the same shape; None when it has a place of its own."""
+
+
+def stats_of(array: NDArray[Any]) -> TensorStats:
+    return TensorStats.of(summarize(array), dtype=name_of(array.dtype), shape=array.shape)
+
+
 class Selected:
     """Some entries of another source: one step of many, one rank of many."""
 
@@ -137,6 +153,12 @@ class Selected:
 
     def array(self, entry: Entry) -> NDArray[Any]:
         return self._source.array(entry)
+
+    def stats(self, entry: Entry) -> TensorStats | None:
+        return self._source.stats(entry) if isinstance(self._source, Summarised) else None
+
+    def memory(self, entry: Entry) -> Hashable:
+        return self._source.memory(entry) if isinstance(self._source, Summarised) else None
 
 
 def select(source: TensorSource, *, step: int | None = None, rank: int | None = None) -> TensorSource:
