@@ -5,6 +5,7 @@
 import { strict as assert } from "node:assert";
 import { join } from "node:path";
 import * as lib from "./lib.mjs";
+import { held, heldPages, twins } from "./held.mjs";
 import { BROKEN, crashes } from "./crashes.mjs";
 import { journeys, PAUSE, RUN } from "./journeys.mjs";
 import { pages, smoke } from "./smoke.mjs";
@@ -38,12 +39,12 @@ try {
   const first = lib.train(where, null, script, { name: "dumped", args: ["--watch", "tensor_overflow", "--then", "dump", "-q"], more: ["12"] });
   const second = lib.train(where, null, script, { name: "other", args: ["-q"], more: ["12", "0", "4"] });
   const broken = lib.train(where, null, script, { name: BROKEN, args: ["-q"], more: ["12", "0", "3", "4"] });
-  const context = { browser, where, empty, script, hub, story, page: null, processes: [hub.process, story, cut, first, second, broken] };
+  const context = { browser, where, empty, script, hub, story, twins: twins(where), page: null, processes: [hub.process, story, cut, first, second, broken] };
   assert.equal(await first.done, 0, first.err);
   assert.equal(await second.done, 0, second.err);
   assert.equal(await broken.done, 1, broken.err);
-  for (const [name, act] of Object.entries({ ...crashes, ...journeys })) await check(name, () => act(context), () => context.page, context.processes);
-  for (const [name, path] of Object.entries(pages("dumped", "other", BROKEN))) {
+  for (const [name, act] of Object.entries({ ...crashes, ...journeys, ...held })) await check(name, () => act(context), () => context.page, context.processes);
+  for (const [name, path] of Object.entries({ ...pages("dumped", "other", BROKEN), ...heldPages })) {
     await check(`page ${name}`, async () => {
       const wrong = await Promise.all([
         smoke(browser, hub, path, { lang: "en", theme: "dark" }, true),

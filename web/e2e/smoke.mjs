@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { AxeBuilder } from "@axe-core/playwright";
 import { open, ROOT, until } from "./lib.mjs";
 
-const KEYS = new Set([...readFileSync(join(ROOT, "web/src/i18n/en.ts"), "utf8").matchAll(/^ {2}"([^"]+\.[^"]+)":/gm)].map((found) => found[1]));
+const KEYS = new Set(["i18n/en.ts", "held/words.en.ts"].flatMap((file) => [...readFileSync(join(ROOT, "web/src", file), "utf8").matchAll(/^ {2}"([^"]+\.[^"]+)":/gm)].map((found) => found[1])));
 
 export function pages(run, other, broken) {
   return {

@@ -44,13 +44,13 @@ export function CheckPanel({ of, step, choose }: { of: string; step: number | nu
         <button type="submit" class="main" data-test="check-run">{w("check.run")}</button>
       </form>
       <Progress worker={worker} again={start} />
-      <div class="scroll grow" data-test="check-hits" role="list" aria-label={t("hits.title")} tabIndex={0}>
-        {found?.hits.map((hit) => (
-          <div role="listitem" key={hit.id}><button class="hit-line check-hit" onClick={() => choose(hit)} title={hit.reason}>
+      <div class="scroll grow" data-test="check-hits" role="region" aria-label={t("hits.title")} tabIndex={0}>
+        <div role="presentation">{found?.hits.map((hit) => (
+          <button key={hit.id} class="hit-line check-hit" onClick={() => choose(hit)} title={hit.reason}>
             <span class="mark"><SeverityMark hit={hit} /></span><span class="mark"><BirthMark hit={hit} /></span><span class="step">{hit.step}</span>
             <span class="mono cut grow tail"><bdi>{hit.address.replace(/@.*$/, "")}</bdi></span><span class="what cut">{hit.stats ? <Classes stats={{ ...hit.stats, zeros: 0 }} /> : null}<span class="dim"> {said("condition", hit.condition)}</span></span>
-          </button></div>
-        ))}
+          </button>
+        ))}</div>
         {found && found.hits.length < found.total && <p class="pad dim">{w("check.first", { n: count(found.hits.length) })}</p>}
         {found && !found.total && <p class="pad dim">{w("check.none")}</p>}
         {work.state === "idle" && <p class="pad dim">{w("check.help")}</p>}

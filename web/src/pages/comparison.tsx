@@ -88,8 +88,8 @@ export function ComparisonPage() {
           </div>
           <Splitter of={side} way="v" grows={-1} label={w("compare.sideWidth")} />
           <div class="column" style={{ width: `${side.value.value}px`, flex: "none" }}>
-            <div class="tabs side-tabs" role="tablist" aria-label={w("compare.side")}>
-              {TABS.map((one) => <button key={one} role="tab" id={`side-${one}`} aria-selected={tab === one} aria-controls="side-panel" class="plain" onClick={() => change({ tab: one === "graph" ? null : one })}>{told("sideTab", one)}{one === "unmatched" ? ` ${count(table.only_left.length + table.only_right.length)}` : ""}</button>)}
+            <div class="tabs side-tabs">
+              <div role="tablist" class="row" aria-label={w("compare.side")}>{TABS.map((one) => <button key={one} role="tab" id={`side-${one}`} aria-selected={tab === one} aria-controls="side-panel" class="plain" onClick={() => change({ tab: one === "graph" ? null : one })}>{told("sideTab", one)}{one === "unmatched" ? ` ${count(table.only_left.length + table.only_right.length)}` : ""}</button>)}</div>
               <span class="grow" />
               {chosen >= 0 && <button class="plain" data-test="edit-pair" title={w("map.editHelp")} onClick={() => { editing.value = { left: table.rows.left_node[chosen], right: table.rows.right_node[chosen] }; change({ tab: "map" }); }}>{w("map.edit")}</button>}
             </div>
