@@ -66,11 +66,11 @@ def test_a_session_from_the_initial_weights_to_a_clean_end(live: Live):
         if node == "decoder:grad_input":
             np.testing.assert_array_equal(debug.tensor(node), debug.tensor("encoder.1:grad_output"))
 
-    debug.run_to("no.such.node")
+    debug.run_to("encodr.1")
     state = debug.wait("paused")
     assert state.step == 4
     assert state.reason is not None
-    assert state.reason.text == "no.such.node was not met in step 4; paused at its end"
+    assert state.reason.text.startswith("encodr.1 was not met in step 4; paused at its end; did you mean encoder.1")
 
     debug.until("step >= 9")
     assert debug.wait("paused").step == 9

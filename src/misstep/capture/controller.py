@@ -26,6 +26,7 @@ from misstep.capture.edits import Edits
 from misstep.capture.link import Link
 from misstep.capture.look import Look
 from misstep.capture.patience import Patience
+from misstep.capture.present import nearest_node
 from misstep.core.control import Control, Verdict
 from misstep.core.goals import Spot, StepFacts
 from misstep.core.run import Step
@@ -69,6 +70,7 @@ class Controller:
         self.session = session
         self.world_size = world_size
         self.control = Control()
+        self.control.nearest = lambda node: nearest_node(node, session.catalog.graph)
         self.link: Link | None = None
         self.on_wants_nodes: Callable[[bool], None] = lambda wanted: None
         """Called when somebody begins or ceases to need every node: the session sets its `stepping` here."""
@@ -144,7 +146,7 @@ class Controller:
         """A step ended. May block; raises TrainingStopped when somebody ended the training."""
         if self._closed or os.getpid() != self._pid:
             return
-        facts = _facts(step)
+        facts = StepFacts.of(step)
         now = time.monotonic()
         link = self.link
         if link is not None:
@@ -448,9 +450,3 @@ class Controller:
         self._queued.pop(id, None)
         if id:
             self._send(Answer(id, code, text, result))
-
-
-def _facts(step: Step | int) -> StepFacts:
-    if isinstance(step, int):
-        return StepFacts(step)
-    return StepFacts(step.number, step.loss, step.learning_rate, step.gradient_norm, step.epoch, step.seconds)

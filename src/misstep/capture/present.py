@@ -8,8 +8,9 @@ from dataclasses import replace
 from misstep.adapters.base import Adapter, adapter_for
 from misstep.adapters.frame import Catalog, Frame
 from misstep.core.address import Address
+from misstep.core.graph import Graph
 from misstep.core.stats import Array
-from misstep.errors import TensorUnavailable
+from misstep.errors import TensorUnavailable, nearest
 
 
 def live_tensor(
@@ -48,9 +49,20 @@ def live_tensor(
     if "/" in wanted.node and node is None:
         how = "operators are watched only while walked through:  ops, then s 1 (or level=op for the whole run)"
     elif node is None:
-        how = "no node of that name has run yet; look for it:  find " + wanted.node
+        how = f"no node of that name has run yet{nearest_node(wanted.node, catalog.graph)}"
     else:
         how = f"run to it:  to {wanted.node}:{wanted.role}"
     raise TensorUnavailable(
         f"{wanted} has not passed in step {frame.step}; {how}", address=str(wanted), reason="not_captured"
     )
+
+
+def nearest_node(name: str, graph: Graph) -> str:
+    """'; did you mean decoder.2?' for a node that has not run yet; nothing for one that has.
+
+    Of operators only when an operator is meant: they are many, and a misspelt layer would drown among them.
+    """
+    if graph.node(name) is not None:
+        return ""
+    chosen = [node.name for node in graph.nodes if "/" in name or node.kind == "module"]
+    return nearest(name, chosen or [node.name for node in graph.nodes])

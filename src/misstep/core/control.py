@@ -16,6 +16,7 @@ can still stop at (`rendezvous`) and holds there, and all run on to the latest o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from misstep.core.address import Role
@@ -44,6 +45,8 @@ class Control:
         """Whether pauses that one rank decides alone must be agreed with others first."""
         self.wish: Reason | None = None
         self.held = False
+        self.nearest: Callable[[str], str] = lambda node: ""
+        """For a node that was never met: '; did you mean decoder.2?', and nothing for one that was."""
         self.queue: list[tuple[Command, float]] = []
         """Commands that wait until the present goal is reached, and when they were typed."""
         self._standing = False
@@ -88,7 +91,8 @@ class Control:
         elif isinstance(goal, Soon):
             self._pause(Reason("user", "paused on request"))
         elif isinstance(goal, ToNode) and facts.step >= goal.limit:
-            self._pause(Reason("step_end", f"{goal.node} was not met in step {facts.step}; paused at its end"))
+            told = f"{goal.node} was not met in step {facts.step}; paused at its end{self.nearest(goal.node)}"
+            self._pause(Reason("step_end", told))
         elif isinstance(goal, NextNode) and facts.step >= goal.limit:
             self._reach(Reason("step_end", f"step {facts.step} ended"))
         return self._verdict()

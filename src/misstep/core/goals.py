@@ -15,6 +15,7 @@ from typing import Literal
 from misstep.core.address import Address
 from misstep.core.graph import Phase, Source
 from misstep.core.messages import Command
+from misstep.core.run import Step
 from misstep.core.views import PlaceView, Reason, source_view
 from misstep.errors import ControlError, MisstepError
 
@@ -47,6 +48,12 @@ class StepFacts:
     gradient_norm: float | None = None
     epoch: int | None = None
     seconds: float = 0.0
+
+    @classmethod
+    def of(cls, step: Step | int) -> StepFacts:
+        if isinstance(step, int):
+            return cls(step)
+        return cls(step.number, step.loss, step.learning_rate, step.gradient_norm, step.epoch, step.seconds)
 
 
 @dataclass(frozen=True, slots=True)
