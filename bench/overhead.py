@@ -65,12 +65,12 @@ def mindspore_rows(case: str, rounds: int, *, graph: bool = False) -> tuple[floa
         session = Session(Settings({"level": "off" if level == "idle" else level, "dir": tempfile.mkdtemp()}))
         adapter = MindSporeAdapter()  # one for each level, so that each keeps its names and its frame
         session.use(adapter)
-        adapter._seams.remove()
+        adapter.seams.remove()
 
         def run() -> Any:
-            adapter._seams.install()
+            adapter.seams.install()
             step()
-            adapter._seams.remove()
+            adapter.seams.remove()
 
         return run
 

@@ -68,6 +68,16 @@ class Flow:
         self._held_bytes = 0
         self.outside.made.clear()
 
+    def share_names(self, other: Flow) -> None:
+        """Operators are named once in a run, whoever watches."""
+        self._sites, self._backward_nodes = other._sites, other._backward_nodes
+
+    def take_over(self, other: Flow) -> None:
+        """Go on with what another flow saw of this step."""
+        self._clear()
+        self._parameter_gradients = other._parameter_gradients
+        self.losses = other.losses
+
     def end_step(self) -> None:
         """Forget everything of the step; the listener has begun the next frame."""
         self._clear()

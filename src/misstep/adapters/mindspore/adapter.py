@@ -11,31 +11,32 @@ from __future__ import annotations
 import os
 import sys
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from threading import get_ident
 from types import FrameType
 from typing import Any
 
 import mindspore as ms
-import numpy as np
 from mindspore import context, nn
 from mindspore.graph.api import _pynative_executor
-from numpy.typing import NDArray
 
 from misstep.adapters.base import Level, Listener, Place, Update
 from misstep.adapters.calls import Call
 from misstep.adapters.flow import Flow
 from misstep.adapters.mindspore import tensors
+from misstep.adapters.mindspore.again import Again
 from misstep.adapters.mindspore.compiled import CompiledCode, scalar_of
+from misstep.adapters.mindspore.facts import Facts
 from misstep.adapters.mindspore.guard import Guard, Nothing
 from misstep.adapters.mindspore.names import OPTIMIZERS, WRAPPERS, Names, learning_rate
 from misstep.adapters.mindspore.ops import OperatorWatch
 from misstep.adapters.mindspore.seams import Seams
+from misstep.adapters.mindspore.tape import Tape
 from misstep.adapters.recording import OnNetwork
 from misstep.core.cells import BACKWARD, BETWEEN, ENTERED, FORWARD, OPTIMIZER, PHASE, TRAIL, TRAIL_MASK, Cells, no_cells
 
 
-class MindSporeAdapter:
+class MindSporeAdapter(Facts, Again):
     """One per process; `attach` makes it live, `detach` leaves no trace."""
 
     name = "mindspore"
@@ -53,8 +54,9 @@ class MindSporeAdapter:
         self.on_network: OnNetwork | None = None
         self._attached = 0
         """Which attachment this is; a hook left in an older graph must not speak into a newer one."""
+        self.tape = Tape()
         self.compiled = CompiledCode(self)
-        self._seams = Seams(self)
+        self.seams = Seams(self)
         self._listener: Listener | None = None
         self._reset()
 
@@ -86,7 +88,7 @@ class MindSporeAdapter:
         self.flow = Flow(listener, tensors.memory_of, tensors.glance_at)
         self.flow.holding = self.level != "op"
         self.operators = OperatorWatch(self)
-        self._seams.install()
+        self.seams.install()
         if not _fork_handler:
             os.register_at_fork(after_in_child=self._forked)
             _fork_handler.append(True)
@@ -94,10 +96,11 @@ class MindSporeAdapter:
 
     def detach(self) -> None:
         self.busy = True
-        self._seams.remove()
+        self.seams.remove()
         self._listener = None
         self.level = "off"
         self.thread = 0
+        self.tape.arm(False)
         self._reset()
 
     def set_level(self, level: Level) -> None:
@@ -105,6 +108,13 @@ class MindSporeAdapter:
         if self._listener is not None:
             self.flow.keeping = level == "op"
             self.flow.holding = level != "op"
+
+    def replaying(self, listener: Listener, flow: Flow, operators: OperatorWatch, cells: Cells) -> None:
+        """Look at a replay, through these, until the attributes from before are put back."""
+        self._listener, self.flow, self.operators, self.cells = listener, flow, operators, cells
+        self.level, self.on_network = "op", None
+        self.network_ran, self.forwards, self.depth, self._result = False, 0, 0, None
+        self._losses, self._owed, self._gradients, self._hooked = [], [], {}, {}
 
     def adopt(self, model: object, optimizer: object | None = None) -> None:
         if isinstance(model, nn.Cell):
@@ -131,39 +141,9 @@ class MindSporeAdapter:
         assert self._listener is not None, "the MindSpore adapter is not attached"
         return self._listener
 
-    def parameters(self) -> Iterator[tuple[str, Any]]:
-        seen: set[int] = set()
-        for owner in (*self.names.networks(), *self.names.optimizers()):
-            own = owner.parameters if isinstance(owner, OPTIMIZERS) else owner.trainable_params()
-            for parameter in own:
-                if id(parameter) not in seen:
-                    seen.add(id(parameter))
-                    yield self.names.parameter(parameter), parameter
-
-    def buffers(self) -> Iterator[tuple[str, Any]]:
-        for root in self.names.networks():
-            for parameter in root.untrainable_params():
-                yield self.names.parameter(parameter), parameter
-
     def gradient(self, parameter: Any) -> Any | None:
         """What the optimizer is being given for this parameter; known between before_update and step_done."""
         return self._gradients.get(id(parameter))
-
-    def array(self, tensor: Any) -> NDArray[Any]:
-        return tensors.array(tensor)
-
-    def dtype_name(self, tensor: Any) -> str:
-        return tensors.dtype_name(tensor)
-
-    def versions(self) -> dict[str, str]:
-        return {"mindspore": str(ms.__version__), "numpy": np.__version__}
-
-    def rank(self) -> tuple[int, int]:
-        communication = sys.modules.get("mindspore.communication.management")
-        if communication is not None and communication.GlobalComm.INITED:
-            return int(communication.get_rank()), int(communication.get_group_size())
-        workers = os.environ.get("MS_WORKER_NUM") or os.environ.get("RANK_SIZE") or "1"
-        return int(os.environ.get("RANK_ID") or os.environ.get("MS_NODE_ID") or 0), int(workers)
 
     # ---- cells ----
 
@@ -189,8 +169,9 @@ class MindSporeAdapter:
     ) -> Any:
         """A cell that no other watched cell called. MindSpore's own wrappers are looked through."""
         wrapper = isinstance(cell, WRAPPERS)
-        if not wrapper:
-            with self.guarded("before a network"):
+        with self.guarded("before a network"):
+            self.tape.begins()
+            if not wrapper:
                 self._network_called(cell)
                 if self.on_network is not None:
                     self.on_network(args, kwargs, frame)
@@ -228,6 +209,7 @@ class MindSporeAdapter:
 
     def _network_called(self, cell: nn.Cell) -> None:
         self.names.adopt(cell)
+        self.tape.network_begins(cell)
         self.network_ran = self.network_ran or bool(cell.trainable_params())
         self._go_live()
 
@@ -249,7 +231,10 @@ class MindSporeAdapter:
                         self.flow.gradient_of(row, one)
             return gradient
 
-        self._hooked[row] = tensor.register_hook(arrived)
+        try:
+            self._hooked[row] = tensor.register_hook(arrived)
+        except RuntimeError:  # it needs no gradient: a mask, or what frozen weights made
+            return
 
     def unhook(self, inputs: Sequence[Any]) -> None:
         """A hook on what goes into compiled code would be compiled with it, and the compiler knows little Python."""
@@ -264,6 +249,9 @@ class MindSporeAdapter:
     def forward_called(self, forward: Callable[..., Any], function: Any, args: Any, kwargs: Any) -> Any:
         """The forward of value_and_grad; for TrainOneStepCell, whose network has run already, it only answers."""
         ran = self._result
+        with self.guarded("before a forward"):
+            self.tape.begins()
+            self.tape.forward(function, args, kwargs)
         with self._recording(self.forwards == 0):
             self.forwards += 1
             try:
@@ -283,6 +271,7 @@ class MindSporeAdapter:
         if weights is not None:
             with self.guarded("at backward"):
                 self.tell_loss(result)
+                self.tape.backward_begins(result, obj, operation, weights, rest)
         self.busy = True
         self.cells[PHASE] = BACKWARD
         try:
@@ -290,6 +279,7 @@ class MindSporeAdapter:
             self.cells[PHASE] = BETWEEN
             with self.guarded("after backward"):
                 self.flow.backward_ends()
+                self.tape.backward_ends(result)
             return result
         except BaseException as error:
             self._raised(error, None)
@@ -327,6 +317,7 @@ class MindSporeAdapter:
         self._go_live()
         self._tell_initial()
         self._read_what_passed(gradients)
+        self.tape.learn()
         pairs = list(zip(optimizer.parameters, gradients))
         self._gradients = {id(parameter): gradient for parameter, gradient in pairs}
         if self.level == "guard":
@@ -378,6 +369,8 @@ class MindSporeAdapter:
                 self.listener.step_done(self, update)
             finally:
                 self.flow.end_step()
+                self.tape.clear()
+                self.search = self.replayed = None
                 self._hooked.clear()
                 self._gradients.clear()
                 self.network_ran = False

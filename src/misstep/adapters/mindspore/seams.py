@@ -1,10 +1,11 @@
-"""Where MindSpore is opened: five functions replaced while attached, and put back by `remove`.
+"""Where MindSpore is opened: six functions replaced while attached, and put back by `remove`.
 
     Cell.__call__                           cells; optimizers, which are cells; the root of a compiled network
     _pynative_func_grad_forward             the forward of value_and_grad, grad, vjp: begin, end, loss
     _PyNativeExecutor.grad                  backward: begin and end
     _JitExecutor.__call__                   a compiled function
     Tensor.__setitem__                      writes in place, which no version tells of
+    Dropout.__call__                        masks, drawn by a generator nobody can put back
 
 Each replacement asks first whether anybody is interested, so that what is not watched costs one test.
 """
@@ -20,6 +21,9 @@ from mindspore.graph import api
 from mindspore.nn.cell import Cell
 from mindspore.ops.composite import base as composite
 from mindspore.ops.function.grad import grad_func
+from mindspore.ops.operations import Dropout
+
+from misstep.adapters.mindspore.tape import masked
 
 if TYPE_CHECKING:
     from misstep.adapters.mindspore.adapter import MindSporeAdapter
@@ -31,6 +35,9 @@ class Seams:
     def __init__(self, adapter: MindSporeAdapter) -> None:
         self.adapter = adapter
         self._undo: list[Callable[[], None]] = []
+        self.forward: Callable[..., Any] = composite._pynative_func_grad_forward
+        self.gradient: Callable[..., Any] = api._PyNativeExecutor.grad
+        """MindSpore's own forward and backward, for whoever runs a step again."""
 
     def install(self) -> None:
         adapter = self.adapter
@@ -41,14 +48,14 @@ class Seams:
                 return call(cell, *args, **kwargs)
             return adapter.cell_called(call, cell, args, kwargs)
 
-        forward = composite._pynative_func_grad_forward
+        forward = self.forward = composite._pynative_func_grad_forward
 
         def grad_forward(function: Any, *args: Any, **kwargs: Any) -> Any:
             if adapter.busy or adapter.thread not in (0, get_ident()):
                 return forward(function, *args, **kwargs)
             return adapter.forward_called(forward, function, args, kwargs)
 
-        gradient = api._PyNativeExecutor.grad
+        gradient = self.gradient = api._PyNativeExecutor.grad
 
         def grad(executor: Any, obj: Any, operation: Any, weights: Any, *rest: Any) -> Any:
             if adapter.busy or adapter.thread not in (0, get_ident()):
@@ -68,10 +75,24 @@ class Seams:
             if not adapter.busy and adapter.thread == get_ident():
                 with adapter.guarded("before a write"):
                     adapter.flow.about_to_write(tensor)
+                    adapter.tape.written_to(tensor)
             return assign(tensor, index, value)
+
+        drop = Dropout.__call__
+
+        def dropout(operator: Any, x: Any) -> Any:
+            tape = adapter.tape
+            if tape.playing is not None and adapter.thread == get_ident():
+                mask = next(tape.playing, None)
+                return drop(operator, x) if mask is None else masked(operator, x, mask)
+            result = drop(operator, x)
+            if not adapter.busy and adapter.thread == get_ident():
+                tape.drew(result[1])
+            return result
 
         self._replace(Cell, "__call__", cell_call)
         self._replace(Tensor, "__setitem__", set_item)
+        self._replace(Dropout, "__call__", dropout)
         self._replace(composite, "_pynative_func_grad_forward", grad_forward)
         self._replace(grad_func, "_pynative_func_grad_forward", grad_forward)
         self._replace(api._PyNativeExecutor, "grad", grad)

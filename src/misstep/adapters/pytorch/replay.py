@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from misstep.adapters.base import Listener
 from misstep.adapters.frame import Frame
 from misstep.adapters.pytorch import tensors
 from misstep.adapters.pytorch.batch import SampleSearch
@@ -30,7 +29,7 @@ from misstep.adapters.pytorch.operators import OperatorWatch
 from misstep.adapters.pytorch.tape import Tape
 from misstep.adapters.pytorch.tensors import leaves
 from misstep.adapters.pytorch.undo import Undo
-from misstep.adapters.replaying import Replayed
+from misstep.adapters.replaying import QuietListener, Replayed
 from misstep.core.graph import Source
 from misstep.errors import ReplayError
 
@@ -56,25 +55,6 @@ class Outcome:
     @property
     def finite(self) -> bool:
         return all(self.by_backward)
-
-
-class QuietListener:
-    """Hears the replay in the session's stead and does nothing about it, except for our own failures."""
-
-    stepping = False
-
-    def __init__(self, real: Listener, frame: Frame) -> None:
-        self.catalog = real.catalog
-        self.frame = frame
-        self.step = real.step
-        wants = getattr(real, "replay_wants", None)
-        self.wants: Any = {} if wants is None else wants(frame)
-        self.trouble = real.trouble
-
-    def _nothing(self, *facts: Any) -> None:
-        """Nobody is to know."""
-
-    going_live = initial = at_node = before_update = after_update = step_done = exception = _nothing
 
 
 class ReplayWatch(OperatorWatch):

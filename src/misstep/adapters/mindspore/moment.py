@@ -1,0 +1,156 @@
+"""The state a network was called with: what a forward reads beside its weights and its batch.
+
+Seeds of MindSpore, numpy and Python, the parameters a forward writes to itself (moving means), and the Python
+attributes it changes (a counter, a carried state). Which ones change is learned from the first calls, so that a frozen
+backbone costs nothing to hold. A compiled optimizer keeps the memory of a parameter: values are written into it, never
+put in its place.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+import sys
+import weakref
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import mindspore as ms
+import numpy as np
+from mindspore import nn
+
+seeds: Any = sys.modules["mindspore.common.seed"]
+"""By its name in sys.modules: a function of the same name hides the module."""
+_LEARNING_CALLS = 3
+"""Calls of a network that are held in full before only what changed in them is."""
+_MOST_LEARNED_MB = 64
+"""Of parameters without gradient that are compared to learn which ones a forward writes."""
+_LARGEST_CONTAINER = 10_000
+_CONTAINERS = (list, dict, set)
+_PLAIN = (int, float, bool, str, bytes, tuple, type(None), ms.Tensor)
+_OF_MINDSPORE = frozenset(vars(nn.Cell()))
+"""Attributes every cell has; a user's own are all others."""
+
+Attribute = tuple[nn.Cell, str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Randomness:
+    """Every generator a forward may draw from, but for the masks of dropout, which the tape holds."""
+
+    seed: Any
+    kernels: dict[Any, Any]
+    python: Any
+    numpy: Any
+
+    @classmethod
+    def now(cls) -> Randomness:
+        state = np.random.get_state(legacy=False)
+        return cls(seeds._GLOBAL_SEED, copy.deepcopy(seeds._KERNEL_SEED), random.getstate(), state)
+
+    def restore(self) -> None:
+        seeds._GLOBAL_SEED = self.seed
+        seeds._KERNEL_SEED.clear()
+        seeds._KERNEL_SEED.update(copy.deepcopy(self.kernels))
+        random.setstate(self.python)
+        np.random.set_state(self.numpy)
+
+
+@dataclass(slots=True)
+class NetworkState:
+    """One network as it was."""
+
+    network: nn.Cell
+    buffers: list[tuple[ms.Parameter, Any]] = field(default_factory=list)
+    attributes: list[Attribute] = field(default_factory=list)
+
+    @classmethod
+    def full(cls, network: nn.Cell) -> NetworkState:
+        buffers = [(one, one.asnumpy().copy()) for one in network.untrainable_params() if not one.has_init]
+        return cls(network, buffers, list(_attributes(network)))
+
+    def put_in(self) -> None:
+        for parameter, values in self.buffers:
+            parameter.asnumpy()[...] = values
+        for cell, name, value in self.attributes:
+            vars(cell)[name] = _copy(value)
+
+
+class Networks:
+    """Takes the state of networks, and learns what of it changes."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, _Known] = {}
+
+    def take(self, network: nn.Cell) -> NetworkState:
+        known = self._known.get(id(network))
+        if known is None or known.network() is not network:
+            known = self._known[id(network)] = _Known(weakref.ref(network))
+        known.calls += 1
+        if known.calls > _LEARNING_CALLS:
+            return NetworkState(
+                network,
+                [(one, one.asnumpy().copy()) for one in known.buffers],
+                [(cell, name, _copy(vars(cell).get(name))) for cell, name in known.attributes],
+            )
+        size = sum(int(one.nbytes) for one in network.untrainable_params())
+        if size > _MOST_LEARNED_MB * 2**20:  # a frozen backbone, which no forward writes to
+            return NetworkState(network, [], list(_attributes(network)))
+        return NetworkState.full(network)
+
+    def learn(self, state: NetworkState) -> None:
+        """The forward that began with this state is over."""
+        known = self._known[id(state.network)]
+        if known.calls > _LEARNING_CALLS:
+            return
+        held = {id(one) for one in known.buffers}
+        known.buffers += [
+            one for one, values in state.buffers if id(one) not in held and one.asnumpy().tobytes() != values.tobytes()
+        ]
+        there = {(id(cell), name) for cell, name in known.attributes}
+        known.attributes += [
+            (cell, name)
+            for cell, name, value in state.attributes
+            if (id(cell), name) not in there and not _same(vars(cell).get(name), value)
+        ]
+
+
+@dataclass(slots=True)
+class _Known:
+    network: weakref.ref[nn.Cell]
+    calls: int = 0
+    buffers: list[ms.Parameter] = field(default_factory=list)
+    attributes: list[tuple[nn.Cell, str]] = field(default_factory=list)
+
+
+def closures(functions: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    """(cell, value) of the plain values that these functions close over: a counter, a list of losses."""
+    for function in functions:
+        for cell in getattr(function, "__closure__", None) or ():
+            try:
+                value = cell.cell_contents
+            except ValueError:  # a name not bound yet
+                continue
+            if type(value) in (*_PLAIN, *_CONTAINERS):
+                yield cell, value
+
+
+def _attributes(network: nn.Cell) -> Iterator[Attribute]:
+    for _, cell in network.cells_and_names():
+        for name, value in vars(cell).items():
+            if name not in _OF_MINDSPORE and type(value) in (*_PLAIN, *_CONTAINERS):
+                yield cell, name, _copy(value)
+
+
+def _copy(value: Any) -> Any:
+    return copy.copy(value) if type(value) in _CONTAINERS and len(value) <= _LARGEST_CONTAINER else value
+
+
+def _same(now: Any, before: Any) -> bool:
+    if isinstance(now, ms.Tensor) or isinstance(before, ms.Tensor):
+        return now is before
+    try:
+        return type(now) is type(before) and bool(now == before)
+    except (ValueError, TypeError):  # a list of tensors has no truth
+        return False
