@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from misstep.cli.ui import first_page
 from misstep.compare.mapfile import parse_map
 from misstep.core.address import Address
 from misstep.core.graph import Node, Source, TensorKey
@@ -250,3 +251,41 @@ def test_a_job_is_cancelled_while_it_works_and_asked_again_starts_anew() -> None
     assert again.ended.wait(20)
     assert jobs.answer(again.id, "comparison") == "answer"
     assert jobs.start("comparison", "question", lambda progress: "never asked") is again
+
+
+def test_a_comparison_under_way_is_cancelled_over_http(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    under_way, cancelled = threading.Event(), threading.Event()
+
+    def slowly(*_: object, progress: Callable[[int, int], None], **__: object) -> None:
+        progress(3, 100)
+        under_way.set()
+        cancelled.wait(20)
+        progress(4, 100)
+
+    monkeypatch.setattr("misstep.hub.comparing.compare_sources", slowly)
+    job = ask("comparisons", {"a": "one@1", "b": "renamed@2"})
+    assert under_way.wait(20)
+    told = ask(f"jobs/{job['id']}")
+    assert (told["state"], told["done"], told["total"]) == ("running", 3, 100)
+    assert ask(f"comparisons/{job['id']}", status=400)["code"] == "not_done"
+    ask(f"jobs/{job['id']}/cancel", {})
+    cancelled.set()
+    assert finished(ask, job)["state"] == "cancelled"
+
+
+def test_the_link_of_a_thing_leads_to_its_page(place: Path) -> None:
+    missteps = place / "missteps"
+    pages = [
+        (),
+        ("arrays",),
+        ("a.safetensors",),
+        ("a.safetensors", "b.safetensors"),
+        ("one", "arrays"),
+    ]
+    assert [first_page(tuple(missteps / name for name in names)) for names in pages] == [
+        "",
+        "dumps?of=arrays",
+        "ckpt?a=a.safetensors",
+        "ckpt?a=a.safetensors&b=b.safetensors",
+        "compare/dumps?a=one&b=arrays",
+    ]

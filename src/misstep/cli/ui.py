@@ -66,7 +66,7 @@ def command(
         idle_seconds=idle,
         things=things,
     )
-    page = hub.page.replace("/#", f"/{_first_page(things)}#", 1)
+    page = hub.page.replace("/#", f"/{first_page(things)}#", 1)
     if expose:
         warn_exposed(hub.url)
     if not quiet:
@@ -79,7 +79,7 @@ def command(
         hub.stop()
 
 
-def _first_page(things: tuple[Path, ...]) -> str:
+def first_page(things: tuple[Path, ...]) -> str:
     """Where the link leads: to the one thing given, to two side by side, else to the runs."""
     from misstep.hub.things import named
 
