@@ -6,8 +6,7 @@ import { api, inside, open, ROOT, start, train, until } from "./lib.mjs";
 import { settled } from "./smoke.mjs";
 
 /** Two trainings that differ in one epsilon, their checkpoints, and one step exported in MindSpore's layout. */
-export async function twins(where, { program } = {}) {
-  const script = join(ROOT, "web", "e2e", "twins.py");
+export async function twins(where, { program, script = join(ROOT, "web", "e2e", "twins.py") } = {}) {
   const one = (name, ...more) => train(where, null, script, { name, level: "module", program, args: ["--dump", "*@0:2", "-q"], more: [`missteps/${name}.pth`, ...more] });
   const [left, right] = [one("left"), one("right", "0.05")];
   assert.equal(await left.done, 0, left.err);

@@ -2,6 +2,7 @@
 import { copyFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import * as lib from "./lib.mjs";
+import { twins } from "./held.mjs";
 import { settled } from "./smoke.mjs";
 
 const OUT = join(lib.ROOT, "docs", "screenshots");
@@ -10,7 +11,7 @@ const only = process.argv[2] ?? "";
 mkdirSync(OUT, { recursive: true });
 
 const where = lib.folder();
-for (const name of ["train.py", "transformer.py"]) copyFileSync(join(lib.ROOT, "web/e2e", name), join(where, name));
+for (const name of ["train.py", "transformer.py", "twins.py"]) copyFileSync(join(lib.ROOT, "web/e2e", name), join(where, name));
 const script = "train.py";
 const hub = await lib.startHub(where);
 const browser = await lib.launch();
@@ -20,6 +21,7 @@ try {
     lib.train(where, null, script, { program: "python", name: "other-seed", args: ["-q"], more: ["40", "0", "4"] }),
     lib.train(where, null, "transformer.py", { program: "python", name: "transformer-48", args: ["-q"] }),
   ];
+  await twins(where, { program: "python", script: "twins.py" });
   for (const one of made) if ((await one.done) !== 0) throw new Error(one.err);
   lib.train(where, hub, script, { program: "python", name: "live", args: ["--pause-at-start", "--watch", "tensor_overflow", "--then", "pause", "-q"], more: ["40", "0.01"] });
   await lib.until(async () => (await lib.api(hub, "runs")).runs.some((one) => one.run === "live" && one.phase === "paused"), "a live run", 60_000);
@@ -39,9 +41,15 @@ try {
     "graph-unfolded": "runs/transformer-48/debug?open=layers.1.self_attn;layers.1;∇layers&node=layers.1",
     live: "runs/live/debug",
     settings: "settings",
+    dumps: "runs/log-of-negative/dumps?watch=overflow&tensor=blocks.2/log:output@5%230",
+    "dump-of-another-tool": "dumps?of=foreign&step=1&tensor=blocks.2.norm:output@1%230&as=hist",
+    comparison: "compare/dumps?a=left@1&b=right@1",
+    map: "compare/dumps?a=left@1&b=foreign&tab=map",
+    checkpoint: "ckpt?a=left.pth&weight=model.blocks.0.fc.weight",
+    checkpoints: "ckpt?a=left.pth&b=right.pth&weight=model.blocks.0.fc.weight",
   };
   for (const [name, path] of Object.entries(pages)) {
-    if (only && !name.includes(only)) continue;
+    if (only && !only.split(",").some((word) => name.includes(word))) continue;
     for (const [lang, theme] of LOOKS) {
       const page = await lib.open(browser, hub, path, { lang, theme });
       await settled(page);

@@ -113,36 +113,44 @@ class Things:
         self.directory = directory
         self.full = False
         self._given = named(given)
-        self._scanned: tuple[float, list[Found]] = (-SCAN_SECONDS, [])
+        self._looked = -SCAN_SECONDS
+        self._found: dict[str, Found] = {}
         self._open: OrderedDict[str, Opened] = OrderedDict()
         self._lock = threading.Lock()
 
     def all(self) -> list[Found]:
         """Runs first, the newest in front; then what was given; then what lies below the folder."""
-        runs = [Found(one.name, "run", one.path, "misstep") for one in list_runs(self.directory)]
         with self._lock:
-            if time.monotonic() - self._scanned[0] > SCAN_SECONDS:
-                self._scanned = (time.monotonic(), self._scan())
-            found = self._scanned[1]
-        by_name: dict[str, Found] = {}
-        for one in (*runs, *self._given, *found):
+            if time.monotonic() - self._looked > SCAN_SECONDS:
+                self._look()
+            return list(self._found.values())
+
+    def _look(self) -> None:
+        runs = [Found(one.name, "run", one.path, "misstep") for one in list_runs(self.directory)]
+        found: dict[str, Found] = {}
+        for one in (*runs, *self._given, *self._scan()):
             if one.format:
-                by_name.setdefault(one.name, one)
-        return list(by_name.values())
+                found.setdefault(one.name, one)
+        self._looked, self._found = time.monotonic(), found
 
     def briefs(self) -> tuple[Thing, ...]:
         return tuple(Thing(one.name, one.kind, one.format, *_size(one)) for one in self.all()[:MOST_THINGS])
 
     def found(self, name: str) -> Found:
         """The thing of exactly this name."""
-        every = {one.name: one for one in self.all()}
-        if name not in every:
-            near = nearest(name, every)
-            raise RunNotFound(
-                f"nothing called {name[:100]!r} can be opened here{near}; other files are opened with  misstep ui FILE",
-                run=name[:100],
-            )
-        return every[name]
+        with self._lock:
+            # A tile of a tensor asks for its thing too: nobody looks through the folder for what is known.
+            known = self._found.get(name)
+            if known is None or not known.path.exists():
+                self._look()
+                known = self._found.get(name)
+            if known is not None:
+                return known
+            near = nearest(name, self._found)
+        raise RunNotFound(
+            f"nothing called {name[:100]!r} can be opened here{near}; other files are opened with  misstep ui FILE",
+            run=name[:100],
+        )
 
     def open(self, name: str) -> Opened:
         """The tensors of a thing; those open already, unless something was written since."""

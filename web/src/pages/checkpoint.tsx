@@ -1,6 +1,6 @@
 // A checkpoint weight by weight; with a second one beside it, what changed, what did not, and what only one has.
 import { signal, useSignalEffect } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import "../styles/held.css";
 import { copy } from "../debug/nodemenu";
 import { bytes, count, percent, shown } from "../format/number";
@@ -168,10 +168,12 @@ function Weights({ lines, two, table, chosen }: { lines: Line[]; two: boolean; t
     if (!next) return;
     event.preventDefault();
     open(next.name);
-    (event.currentTarget as HTMLElement).querySelector(`[data-at="${lines.indexOf(next)}"]`)?.scrollIntoView({ block: "nearest" });
   };
+  const list = useRef<HTMLDivElement>(null);
+  const place = lines.findIndex((one) => one.name === chosen);
+  useEffect(() => list.current?.querySelector(`[data-at="${place}"]`)?.scrollIntoView({ block: "nearest" }), [place]);
   return (
-    <div class="scroll grow dump-list" tabIndex={0} role="region" aria-label={w("ckpt.list")} onKeyDown={key}>
+    <div class="scroll grow dump-list" ref={list} tabIndex={0} role="region" aria-label={w("ckpt.list")} onKeyDown={key}>
       <table>
         <thead><tr><th>{w("pick.name")}</th><th>{w("ckpt.section")}</th><th>{w("dump.shape")}</th><th>{w("ckpt.trainable")}</th>
           {two ? <><th>{w("ckpt.change")}</th><th class="number" title={w("rows.relative.help")}>‖Δ‖/‖A‖</th><th class="number">{w("rows.maxAbs")}</th><th class="number">{w("ckpt.elements")}</th><th>A</th><th>B</th></>

@@ -1,6 +1,6 @@
 // What was dumped: every whole tensor that was kept, by step and rank, found by the search language, and looked into.
 import { signal, useSignalEffect } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import "../styles/held.css";
 import { copy } from "../debug/nodemenu";
 import { api } from "../base";
@@ -127,10 +127,12 @@ function Rows({ all, chosen, open, of, more }: { all: DumpRow[]; chosen: string;
     if (!next) return;
     event.preventDefault();
     open(next);
-    (event.currentTarget as HTMLElement).querySelector(`[data-at="${all.indexOf(next)}"]`)?.scrollIntoView({ block: "nearest" });
   };
+  const list = useRef<HTMLDivElement>(null);
+  const place = all.findIndex((one) => one.address === chosen);
+  useEffect(() => list.current?.querySelector(`[data-at="${place}"]`)?.scrollIntoView({ block: "nearest" }), [place]);
   return (
-    <div class="scroll grow dump-list" tabIndex={0} role="region" aria-label={w("dump.list")} onKeyDown={key}>
+    <div class="scroll grow dump-list" ref={list} tabIndex={0} role="region" aria-label={w("dump.list")} onKeyDown={key}>
       <table>
         <thead><tr><th>{t("node.tensor")}</th><th>{t("node.type")}</th><th>{w("dump.shape")}</th><th class="number">{w("dump.bytes")}</th>{["min", "max", "mean", "std"].map((one) => <th key={one} class="number">{one}</th>)}<th>{w("dump.values")}</th><th>{w("dump.line")}</th><th><span class="hidden-visually">{t("tensor.download")}</span></th></tr></thead>
         <tbody>{all.map((one, at) => (
