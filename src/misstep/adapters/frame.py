@@ -116,6 +116,8 @@ class Frame:
         self.summary = np.zeros(capacity, SUMMARY)
         """Kernels write here; `summary[row]` belongs to the row `reserve` returned."""
         self.step = 0
+        self.names_inputs = False
+        """A dump wants to know what every operator was given, though the memory has passed under another name."""
         self._clear()
 
     def _clear(self) -> None:

@@ -99,8 +99,8 @@ class Dumper:
         memory = int(owner.settings.memory_mb * 2**20)
         self._holding = Holding(array, limit_bytes=memory // HELD_SHARE)
         self._before = StepBefore(array, limit_bytes=memory // BEFORE_SHARE)
-        self._packed: dict[int, tuple[Place | Job, Any]] = {}
-        """By the first tensor of a memory in this step: its bytes in the pack or on their way, and their layout."""
+        self._packed: dict[tuple[int, Any], Place | Job] = {}
+        """By the first tensor of a memory in this step and by layout: its bytes in the pack or on their way."""
         self._losses = Losses()
         self._hit_steps: dict[int, int] = {}
         self._hit_last: dict[int, int] = {}
@@ -161,6 +161,7 @@ class Dumper:
 
     def changed(self, step: int, watching: Iterable[int], *, stale: bool) -> bool:
         """Whether other tensors are wanted than in the step before; `watching` are the watchpoints that dump."""
+        self._owner.frame.names_inputs = any(spec.names_inputs(step) for spec in self._here())
         ids = tuple(id for id in watching if self._may_dump(id))
         active = tuple(id for id, spec in self.specs.items() if spec.includes(step))
         if not stale and active == self._active and ids == tuple(self._watched):
@@ -308,8 +309,7 @@ class Dumper:
             return
         # Aliases share an address in memory; only with the same layout do they also share their bytes.
         layout = values.nbytes if values.flags.c_contiguous and not sample else (values.shape, values.strides)
-        known = self._packed.get(memory)
-        same = known[0] if known is not None and known[1] == layout else None
+        same = self._packed.get((memory, layout))
         if self.asynchronous:
             kept: Place | Job | None = self._queue(name, dtype, values, same)
         elif same is None:
@@ -322,7 +322,7 @@ class Dumper:
         if kept is not None:
             self.kept += 1
             if same is None:
-                self._packed[memory] = (kept, layout)
+                self._packed[memory, layout] = kept
 
     def _address(self, number: int, step: int) -> Address:
         bare = self._addresses[number][0]

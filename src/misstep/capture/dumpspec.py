@@ -65,6 +65,16 @@ class DumpSpec:
     def includes(self, step: int) -> bool:
         return self.steps is None or any(first <= step <= last for first, last in self.steps)
 
+    def names_inputs(self, step: int) -> bool:
+        """Whether it wants what goes into operators, in a step it keeps the values of."""
+        return (
+            self.saved != "statistic"
+            and not self.overflow
+            and self.includes(step)
+            and (self.roles is None or "input" in self.roles)
+            and self.pattern.role in (None, "input")
+        )
+
     def on_rank(self, rank: int) -> bool:
         return (self.ranks is None or rank in self.ranks) and self.pattern.rank in (None, rank)
 

@@ -69,6 +69,9 @@ class OperatorWatch(TorchDispatchMode):
         self._calls: dict[int, int] = {}
         self._rows: dict[int, int] = {}
         """The newest row of the memory that begins at an address."""
+        self._begins: dict[int, int] = {}
+        """Where the memory of a row begins; a view may begin further on."""
+        self._parts: dict[tuple[Any, ...], int] = {}
         self._by_sequence: dict[int, tuple[int | str, Any, int, int]] = {}
         """Forward sequence number → (scope, code object, line, node): where a graph node came from."""
         self._edges: set[tuple[int, int]] = set()
@@ -105,6 +108,8 @@ class OperatorWatch(TorchDispatchMode):
     def begin_step(self) -> None:
         self._calls.clear()
         self._rows.clear()
+        self._begins.clear()
+        self._parts.clear()
         self._by_sequence.clear()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -251,6 +256,7 @@ class OperatorWatch(TorchDispatchMode):
                 if row < 0:
                     continue
                 known[address] = row
+                self._begins[row] = address
                 want = adapter.seer.wants.get(number)
                 if want is not None:
                     want(row, tensor)
@@ -258,8 +264,25 @@ class OperatorWatch(TorchDispatchMode):
                 producer = adapter.frame.tensors[row]
                 if (producer, node) not in self._edges:
                     self._edge(producer, node, slot, tensor)
+                if adapter.frame.names_inputs:
+                    self._name_input(adapter.catalog.tensor(node, "input", slot, call), row, tensor)
             rows.append(row)
         return tuple(rows)
+
+    def _name_input(self, number: int, row: int, tensor: torch.Tensor) -> None:
+        """A dump wants this input, whose memory row `row` has seen: a second name for it, or for a part of it."""
+        seer = self.adapter.seer
+        want = seer.wants.get(number)
+        if want is None:
+            return
+        address = tensor.data_ptr()
+        if self._begins.get(row) != address:  # half of a chunk begins elsewhere, and is a value of its own
+            part = (row, address, tensor.shape, tensor.stride())
+            if part not in self._parts:
+                self._parts[part] = seer.fresh(number, tensor, None, weakref.ref(tensor))
+            row = self._parts[part]
+        if row >= 0:
+            want(row, tensor)
 
     def _edge(self, producer: int, node: int, slot: int, tensor: torch.Tensor) -> None:
         self._edges.add((producer, node))
@@ -282,6 +305,7 @@ class OperatorWatch(TorchDispatchMode):
             row = adapter.seer.fresh(number, tensor, inputs, weakref.ref(tensor))
             if row >= 0 and tensor.layout is torch.strided:
                 self._rows[tensor.data_ptr()] = row
+                self._begins[row] = tensor.data_ptr()
                 if adapter.modules.made:
                     adapter.modules.made[-1].append(row)
                 if traits.writes:  # written through a view: whoever reads the whole reads this too
