@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from livestory import Live
 from story import RunCommand, Write, updates
 
 pytestmark = [pytest.mark.story, pytest.mark.mindspore]
@@ -72,3 +73,58 @@ def test_every_rank_of_msrun_has_its_own_directory_and_the_bad_one_is_named(
     assert run.verdict is not None
     assert (run.verdict.rank, run.verdict.step, run.verdict.phase) == (1, 3, "input")
     assert "rank 1" in result.err
+
+
+FOUR_FAULTS = """
+import mindspore as ms, numpy as np
+from mindspore import nn, ops
+from mindspore.communication import get_rank, init
+
+ms.set_context(mode=ms.PYNATIVE_MODE, device_target="CPU")
+init()
+rank = get_rank()
+net, reduce = nn.Dense(4, 1, weight_init="ones", bias_init="zeros"), ops.AllReduce()
+optimizer = nn.SGD(net.trainable_params(), 1e-6)
+
+def forward(x, scale):
+    return (net(x) ** 2).mean() * scale
+
+differentiate = ms.value_and_grad(forward, None, optimizer.parameters)
+for step in range(1, 26):
+    if step == 17:
+        net.weight.asnumpy()[...] = 1.0  # equal again
+    same = 4 <= step <= 6
+    rng = np.random.default_rng(step * 2 + (0 if same else rank))
+    scale = 1000.0 if rank == 1 and 9 <= step <= 11 else 1.0
+    x = ms.Tensor(rng.standard_normal((64, 4)).astype(np.float32))
+    loss, gradients = differentiate(x, ms.Tensor(scale, ms.float32))
+    averaged = tuple(reduce(gradient) / 2 for gradient in gradients)
+    optimizer(gradients if step >= 20 else averaged)
+    if rank == 1 and step == 14:
+        net.weight.asnumpy()[0, 0] += 1
+"""
+
+
+def test_what_is_wrong_between_two_ranks_of_msrun_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bin = Path(sys.executable).parent
+    monkeypatch.setenv("PATH", f"{bin}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("GLOG_v", "3")
+    port = f"--master_port={free_port()}"
+    launcher = (str(bin / "msrun"), "--worker_num=2", "--local_worker_num=2", "--join=True", port)
+    live = Live(tmp_path)
+    try:
+        live.train(FOUR_FAULTS, launcher=launcher, pause_at_start=1)
+        debug = live.debugger(ranks=2)
+        debug.wait("paused")
+        debug.step(21)
+        assert [(rank.rank, rank.step) for rank in debug.wait("paused").ranks] == [(0, 21), (1, 21)]
+        found = [("same_batch", 6), ("loss_apart", 11), ("weights_out_of_sync", 15), ("gradients_not_averaged", 20)]
+        first: dict[str, int] = {}
+        for hit in live.until(lambda: len({hit.condition for hit in debug.hits}) >= 4 and debug.hits, "four findings"):
+            assert hit.rank == 1
+            first.setdefault(hit.condition, hit.step)
+        assert list(first.items()) == found
+        debug.stop()
+        debug.wait("ended")
+    finally:
+        live.end()
