@@ -16,6 +16,7 @@ from misstep.compare.losses import compare_losses, read_loss_log
 from misstep.compare.measures import measure
 from misstep.compare.report import as_json, render, sayable
 from misstep.errors import CompareError
+from misstep.store.foreign.source import ArraySource
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((8, 16)).astype(np.float32)
@@ -93,6 +94,23 @@ def test_a_second_independent_fault_is_a_second_cause() -> None:
     left = {"a:input": X, "a:output": X * 2, "b:input": X + 1, "b:output": X * 3}
     right = dict(left) | {"a:output": X * np.float32(2.1), "b:output": X * np.float32(3.3)}
     assert [row.name for row in diff(left, right).causes] == ["a:output", "b:output"]
+
+
+def test_the_outermost_module_called_by_its_type_is_no_cause_of_its_own() -> None:
+    def run(factor: float) -> ArraySource:
+        arrays = {
+            "Net:input": X,
+            "fc:input": X,
+            "fc:output": X * np.float32(factor),
+            "Net:output": X * np.float32(factor),
+        }
+        return ArraySource(arrays, types={"Net": "Net", "fc": "Linear"})
+
+    found = diff(run(1.0), run(1.5))
+    assert [(row.name, row.part) for row in found.rows if row.part] == [
+        ("fc:output", "cause"),
+        ("Net:output", "consequence"),
+    ]
 
 
 def test_the_story_reads_as_a_person_would_tell_it() -> None:

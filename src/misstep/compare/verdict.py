@@ -193,7 +193,9 @@ class _Bench:
         beside = self._beside(entry)
         if entry.role in ("output", "loss", "grad_input", "grad") and beside:
             node = owner(entry.name) if entry.role == "grad" else entry.name
-            explained = any(not one.close for one in beside) or node in self._bad_scopes
+            # The outermost module has no name of its own and is called by its type: everything lies inside it.
+            inside = node in self._bad_scopes or (node == entry.node_type and self._ran_badly)
+            explained = inside or any(not one.close for one in beside)
             if entry.role in ("grad_input", "grad"):
                 explained = explained or self._any_bad
         else:
