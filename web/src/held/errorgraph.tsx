@@ -35,7 +35,7 @@ export function ErrorGraph({ table, row, choose }: { table: ComparisonTable; row
   return (
     <section class="panel graph grow" aria-label={w("graph.title")}>
       <header>
-        <h2>{w("graph.title")}</h2>
+        <h2 class="hidden-visually">{w("graph.title")}</h2>
         <span class="segments" role="group" aria-label={w("graph.side")}>
           {(["a", "b"] as const).map((one) => <button key={one} aria-pressed={side === one} onClick={() => change({ side: one === "a" ? null : one, open: null })}>{one.toUpperCase()}</button>)}
         </span>

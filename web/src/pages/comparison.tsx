@@ -22,7 +22,7 @@ import { size, Splitter } from "../ui/splitter";
 
 const worker = new Worker<ComparisonTable>("comparisons");
 const below = size("held.below", 320, 140, 800);
-const side = size("held.side", 470, 260, 900);
+const side = size("held.side", 400, 260, 900);
 const FILTERS = ["all", "differs", "causes"] as const;
 const TABS = ["graph", "map", "unmatched"] as const;
 let asked = "";

@@ -31,6 +31,11 @@ function thingOf(): string {
   return runName.value || (query.value.of ?? "");
 }
 
+/** The step of the address; a link that names only a tensor means the tensor's own. */
+function stepOf(): string {
+  return query.value.step ?? /@(\d+)/.exec(query.value.tensor ?? "")?.[1] ?? "";
+}
+
 async function load(of: string, step: string, rank: string, words: string, offset: number, end: AbortSignal): Promise<void> {
   busy.value = true;
   try {
@@ -49,7 +54,8 @@ export function DumpsPage() {
   useEffect(() => void fetchThings(), []);
   useSignalEffect(() => {
     const of = thingOf();
-    const { step = "", rank = "", q = "" } = query.value;
+    const { rank = "", q = "" } = query.value;
+    const step = stepOf();
     const key = JSON.stringify([of, step, rank, q]);
     if (key === before) return;
     before = key;
@@ -148,7 +154,7 @@ function Rows({ all, chosen, open, of, more }: { all: DumpRow[]; chosen: string;
           </tr>
         ))}</tbody>
       </table>
-      {more > 0 && <p class="pad"><button disabled={busy.value} onClick={() => { const q = query.peek(); void load(of, q.step ?? "", q.rank ?? "", q.q ?? "", all.length, new AbortController().signal); }}>{w("dump.more", { n: count(Math.min(500, more)), total: count(more) })}</button></p>}
+      {more > 0 && <p class="pad"><button disabled={busy.value} onClick={() => { const q = query.peek(); void load(of, stepOf(), q.rank ?? "", q.q ?? "", all.length, new AbortController().signal); }}>{w("dump.more", { n: count(Math.min(500, more)), total: count(more) })}</button></p>}
       {all.length === 0 && !busy.value && <p class="pad dim">{w("dump.noMatch")}</p>}
     </div>
   );
