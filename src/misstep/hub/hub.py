@@ -33,7 +33,7 @@ from misstep.hub.liverun import LiveRun
 from misstep.hub.things import Things
 from misstep.hub.trainees import Trainee, TraineeServer
 from misstep.store.bundle import bundles_of
-from misstep.store.layout import is_run
+from misstep.store.layout import is_run, rank_paths
 from misstep.store.reader import Run
 from misstep.store.runs import RunSummary, list_runs
 
@@ -197,7 +197,7 @@ class Hub:
             last_step=steps[-1].number if steps else 0,
             stats_steps=_evenly([step.number for step in steps], 10_000),
             tensor_steps=tuple(sorted({stored.address.step or 0 for stored in run.tensors()})),
-            graph_rev=len(run.graph().nodes) + len(run.graph().edges),
+            graph_rev=_graph_bytes(run),
             seconds=sum(step.seconds for step in steps),
             exit_code=end[-1].facts.get("exit") if end else None,
             findings=len(run.findings),
@@ -395,6 +395,12 @@ def _brief(summary: RunSummary, glance: Glance) -> RunBrief:
         hits=glance.hits,
         spark=glance.losses,
     )
+
+
+def _graph_bytes(run: Run) -> int:
+    """Grows whenever the graph does, and costs no look into it."""
+    graph = rank_paths(run.path, min(run.ranks, default=0)).graph
+    return graph.stat().st_size if graph.exists() else 0
 
 
 def _evenly(values: list[int], most: int) -> tuple[int, ...]:

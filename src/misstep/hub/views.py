@@ -123,8 +123,12 @@ async def _run(hub: Hub, request: Request) -> Response:
 
 async def _graph(hub: Hub, request: Request) -> Response:
     run, rank = hub.reader(_name(request)), asked.integer(request, "rank", 0)
-    graph = run.graph(rank)
+    # What is finished stays as it is, so it can be read in a thread, while whoever asks for less gets it at once.
+    finished = not run.alive
+    graph = await asyncio.to_thread(run.graph, rank) if finished else run.graph(rank)
     tag = f"g{rank}-{len(graph.nodes)}-{len(graph.edges)}-{len(graph.tensors)}"
+    if finished:
+        await asyncio.to_thread(_graph_once, run, rank, tag)
     return tagged(request, tag, lambda: _graph_once(run, rank, tag))
 
 

@@ -6,6 +6,7 @@ of the writer's order, so that whatever the journal promises is there, and whate
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -49,6 +50,7 @@ class Rank:
         self._journal = LineReader(paths.journal)
         self._graph_lines = LineReader(paths.graph)
         self._graph_stale = True
+        self._graph_lock = threading.Lock()
         self._start: dict[str, Any] = {}
         self._end: dict[str, Any] | None = None
         self._paused = False
@@ -67,10 +69,11 @@ class Rank:
     @property
     def graph(self) -> Graph:
         """Read when first asked for: the list of hits or the loss need none of fifty thousand operators."""
-        if self._graph_stale:
-            self._graph_stale = False
-            with collector_at_rest():
-                self._take_in_graphs(self._graph_lines.new_lines())
+        with self._graph_lock:  # a hub reads it in a thread while its loop goes on
+            if self._graph_stale:
+                self._graph_stale = False
+                with collector_at_rest():
+                    self._take_in_graphs(self._graph_lines.new_lines())
         return self._graph
 
     @property

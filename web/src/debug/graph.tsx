@@ -8,14 +8,14 @@ import type { Model } from "../graph/model";
 import { BACKWARD, LOSS } from "../graph/model";
 import { type Marks, nameRoots } from "../graph/paint";
 import { Painter } from "../graph/painter";
-import { innermost, type Scene, withAncestors } from "../graph/scene";
+import { innermost, type Scene, type Wish, withAncestors } from "../graph/scene";
 import { LayoutThread } from "../graph/thread";
 import { count } from "../format/number";
 import { lang, t } from "../i18n";
 import { chooseNode, chosenItem, fold, opened, setOpen } from "../state/debug";
 import { look } from "../state/prefs";
 import { change, query } from "../state/route";
-import { graph, graphText, hits, hitsKnown, runName, shownStep, state, watchpoints } from "../state/run";
+import { graph, graphDrawn, graphText, hits, hitsKnown, runName, shownStep, state, watchpoints } from "../state/run";
 import { Icon } from "../ui/icons";
 import { More } from "../ui/more";
 import { heatOf } from "./heatsource";
@@ -86,7 +86,6 @@ async function drawing(): Promise<string> {
   return view.painter?.scene ? svgText(view.painter.scene, view.painter.marks) : "";
 }
 
-
 export function rootName(model: Model, item: number): string {
   const key = model.key[item];
   return key === BACKWARD ? t("graph.backward") : key === LOSS ? t("graph.loss") : model.label[item];
@@ -115,8 +114,10 @@ function engine(holder: HTMLElement, canvas: HTMLCanvasElement, small: HTMLCanva
     anchor = "";
     view.scene = scene;
     boxes = model ? new Boxes(model, scene) : null;
+    sceneOf = graphText.peek();
     figures.value = { boxes: scene.boxes.length - 1, lines: scene.lines.length, ms: scene.ms };
     mark();
+    requestAnimationFrame(() => setTimeout(() => { if (graphDrawn.peek() !== null) graphDrawn.value = graphText.peek(); }));
     if (first) begin();
     else if (goTo) reveal();
     goTo = false;
@@ -165,6 +166,17 @@ function engine(holder: HTMLElement, canvas: HTMLCanvasElement, small: HTMLCanva
 
   let before = -1;
   let wished = "";
+  let sceneOf = "";
+  /** A step more, with nothing new to see in the layout, is no reason for another one. */
+  const ask = (wish: Wish): void => {
+    if (JSON.stringify(wish) === wished) return;
+    wished = JSON.stringify(wish);
+    clearTimeout(timer);
+    timer = setTimeout(() => (slow.value = true), CANCEL_AFTER_MS);
+    thread.wish(wish);
+  };
+  graphDrawn.value = "";
+  ends.push(() => (graphDrawn.value = null));
   ends.push(effect(() => {
     if (!graphText.value) return;
     thread.graph(graphText.value);
@@ -172,7 +184,12 @@ function engine(holder: HTMLElement, canvas: HTMLCanvasElement, small: HTMLCanva
   }));
   ends.push(effect(() => {
     const next = graph.value;
-    if (!next) return;
+    if (!next) {
+      model = boxes = null;
+      if (graphText.value && !query.value.node) ask({ open: opened.value ?? ["*"], alone: [], hit: [], fold: fold.value });
+      return;
+    }
+    if (model !== next && painter.scene && sceneOf === graphText.value) boxes = new Boxes(next, painter.scene);
     model = next;
     const item = chosenItem.value;
     const asked = opened.value ?? ["*"];
@@ -182,14 +199,8 @@ function engine(holder: HTMLElement, canvas: HTMLCanvasElement, small: HTMLCanva
     const way = item > 0 ? next.path(item).slice(0, -1).map((one) => next.key[one]) : [];
     const origins = hitsKnown.value ? hits.value.filter((hit) => hit.birth === "origin").slice(0, 20).map((hit) => next.find(hit.node)) : [];
     const hit = hitsKnown.value ? [...new Set(hits.value.filter((one) => one.step === shownStep.value).map((one) => next.find(one.node)))] : [];
-    const open = asked[0] === "*" ? (way.length ? [...new Set([...start, ...way])] : asked) : [...new Set([...asked, ...way])];
-    const wish = { open: asked[0] === "*" && !start.length ? ["*"] : open, alone: [...origins, ...(item > 0 ? [item] : [])], hit, fold: fold.value };
-    // A step more, with nothing new to see in the layout, is no reason for another one.
-    if (JSON.stringify(wish) === wished) return;
-    wished = JSON.stringify(wish);
-    clearTimeout(timer);
-    timer = setTimeout(() => (slow.value = true), CANCEL_AFTER_MS);
-    thread.wish(wish);
+    ask({ open: [...new Set([...asked, ...way])], alone: [...origins, ...(item > 0 ? [item] : [])], hit, fold: fold.value });
+    mark();
   }));
   ends.push(effect(() => {
     void [chosenItem.value, hits.value, watchpoints.value, state.value, shownStep.value, query.value.colour, heatOf.value];

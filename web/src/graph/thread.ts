@@ -10,6 +10,7 @@ export class LayoutThread {
 
   constructor(answered: (scene: Scene, start: string[] | null) => void) {
     this.answered = answered;
+    this.begin(); // its script is fetched while the graph is on its way
   }
 
   /** The graph as the hub sent it; the thread reads it itself. */
@@ -36,12 +37,16 @@ export class LayoutThread {
   }
 
   private send(message: ToWorker): void {
-    if (!this.worker) {
-      this.worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
-      this.worker.onmessage = (event: MessageEvent<FromWorker>) => {
-        if (event.data.generation === this.generation) this.answered(event.data.scene, event.data.start);
-      };
-    }
-    this.worker.postMessage(message);
+    this.begin().postMessage(message);
+  }
+
+  private begin(): Worker {
+    if (this.worker) return this.worker;
+    const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
+    worker.onmessage = (event: MessageEvent<FromWorker>) => {
+      if (event.data.generation === this.generation) this.answered(event.data.scene, event.data.start);
+    };
+    this.worker = worker;
+    return worker;
   }
 }

@@ -22,7 +22,8 @@ self.onmessage = (event: MessageEvent<ToWorker>) => {
     return;
   }
   if (!maker) return;
-  const wish = message.wish.open.length === 1 && message.wish.open[0] === "*" ? { ...message.wish, open: start ?? [] } : message.wish;
+  // A star stands for what is open at first.
+  const wish = { ...message.wish, open: message.wish.open.flatMap((key) => (key === "*" ? (start ?? []) : [key])) };
   const answer: FromWorker = { generation: message.generation, scene: maker.make(wish), start };
   self.postMessage(answer);
 };

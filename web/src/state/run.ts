@@ -90,6 +90,9 @@ export async function moreHits(narrow: { step?: number; birth?: "origin" } = {})
 
 /** The graph as the hub sent it, for the layout's thread. */
 export const graphText = signal("");
+/** While a panel draws the graph: the text of which it shows something already. */
+export const graphDrawn = signal<string | null>(null);
+const LARGE_GRAPH = 1_000_000;
 let graphAsked = "";
 let graphTimer: ReturnType<typeof setTimeout> | undefined;
 
@@ -123,10 +126,23 @@ async function fetchGraph(name: string): Promise<void> {
     if (runName.peek() !== name) return;
     // The worker gets the text first and reads it while we do: cloning the objects would take longer than both.
     graphText.value = text;
-    graph.value = new Model(JSON.parse(text) as GraphColumns);
+    // A large graph is first seen, then known: the model is made twice, and the thread's needs the processor more.
+    if (text.length > LARGE_GRAPH && !graph.peek() && !place.peek().query.node) await seen(text);
+    if (runName.peek() === name && graphText.peek() === text) graph.value = new Model(JSON.parse(text) as GraphColumns);
   } catch {
     // A run without steps has no graph yet; the page says so, and news of the graph ask again.
   }
+}
+
+/** Until a panel shows this graph, or none is there to show it. */
+function seen(text: string): Promise<void> {
+  return new Promise((yes) => {
+    const end = effect(() => {
+      if (graphDrawn.value !== null && graphDrawn.value !== text) return;
+      queueMicrotask(() => end());
+      yes();
+    });
+  });
 }
 
 function hear(message: ServerMessage): void {
