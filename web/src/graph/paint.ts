@@ -122,7 +122,9 @@ function closedBox(ctx: CanvasRenderingContext2D, one: Box, k: number, marks: Ma
   rounded(ctx, body, one.kind === "operator" ? one.h / 2 : one.kind === "parameter" ? 3 : 6);
   ctx.fillStyle = fill(one, index, marks, c);
   ctx.fill();
+  if (marks.colourBy === "error" && !marks.heat.has(index)) ctx.setLineDash([4, 3]); // nothing was compared here
   border(ctx, index, marks, k, c);
+  ctx.setLineDash([]);
   signs(ctx, one, index, marks, k, c);
   if (12 * k < 5.5) return;
   label(ctx, one, body, c);

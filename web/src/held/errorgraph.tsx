@@ -18,6 +18,7 @@ import { Icon } from "../ui/icons";
 import { badness, type Phase, phaseOf, placesOf, type Places, rowAt } from "./errors";
 import { told, w } from "./words";
 
+const REST_MS = 200;
 const shown = signal<{ table: ComparisonTable; row: number } | null>(null);
 let painter: Painter | null = null;
 
@@ -37,7 +38,7 @@ export function ErrorGraph({ table, row, choose }: { table: ComparisonTable; row
       <header>
         <h2 class="hidden-visually">{w("graph.title")}</h2>
         <span class="segments" role="group" aria-label={w("graph.side")}>
-          {(["a", "b"] as const).map((one) => <button key={one} aria-pressed={side === one} onClick={() => change({ side: one === "a" ? null : one, open: null })}>{one.toUpperCase()}</button>)}
+          {(["a", "b"] as const).map((one) => <button key={one} aria-pressed={side === one} onClick={() => change({ side: one === "a" ? null : one, open: null, cam: null })}>{one.toUpperCase()}</button>)}
         </span>
         <span class="segments" role="group" aria-label={w("graph.phase")}>
           {(["forward", "backward"] as const).map((one) => <button key={one} aria-pressed={phase === one} onClick={() => change({ phase: one })}>{told("phase", one)}</button>)}
@@ -106,6 +107,21 @@ function engine(holder: HTMLElement, canvas: HTMLCanvasElement, small: HTMLCanva
     const box = boxes && shown.peek() ? boxes.of(itemOf((shown.peek() as { row: number }).row)) : -1;
     if (box > 0 && !own.inSight(box)) own.centre(box);
   };
+  /** The camera of the link; else the whole, or the chosen row's place where the whole is too small to read. */
+  const begin = (): void => {
+    const [k, x, y] = (query.peek().cam ?? "").split(",").map(Number);
+    if (Number.isFinite(y) && k > 0) own.set({ k, x, y });
+    else {
+      own.begin();
+      reveal();
+    }
+    let resting: ReturnType<typeof setTimeout> | undefined;
+    own.moved = (camera) => {
+      clearTimeout(resting);
+      resting = setTimeout(() => change({ cam: `${camera.k.toFixed(3)},${camera.x.toFixed(0)},${camera.y.toFixed(0)}` }), REST_MS);
+    };
+    ends.push(() => clearTimeout(resting));
+  };
   const thread = new LayoutThread((scene, told) => {
     if (told && !start.length && told.length) {
       start = told; // what to open at first is known only now: once more, with the way to the row as well
@@ -116,9 +132,9 @@ function engine(holder: HTMLElement, canvas: HTMLCanvasElement, small: HTMLCanva
     anchor = "";
     boxes = model ? new Boxes(model, scene) : null;
     mark();
-    if (first) own.begin();
+    if (first) begin();
+    else reveal();
     first = false;
-    reveal();
     expose("errors", { painter: own, scene, places, worst: () => [...(own.marks.heat ?? [])].map(([box, heat]) => [scene.boxes[box].key, heat]) });
   });
   const wish = (): void => {

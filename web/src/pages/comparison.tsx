@@ -68,9 +68,9 @@ export function ComparisonPage() {
   return (
     <div class="column grow held" data-test="comparison">
       <div class="tools row wrap">
-        <MomentPicker label="A" value={a} choose={(text) => change({ a: text, row: null, slice: null, open: null }, true)} />
-        <button class="plain" title={w("compare.swap")} onClick={() => change({ a: b, b: a, row: null, map: null, open: null }, true)}>⇄<span class="hidden-visually">{w("compare.swap")}</span></button>
-        <MomentPicker label="B" value={b} choose={(text) => change({ b: text, row: null, slice: null, open: null }, true)} />
+        <MomentPicker label="A" value={a} choose={(text) => change({ a: text, row: null, slice: null, open: null, cam: null }, true)} />
+        <button class="plain" title={w("compare.swap")} onClick={() => change({ a: b, b: a, row: null, map: null, open: null, cam: null }, true)}>⇄<span class="hidden-visually">{w("compare.swap")}</span></button>
+        <MomentPicker label="B" value={b} choose={(text) => change({ b: text, row: null, slice: null, open: null, cam: null }, true)} />
         {table && <label class="search held-search"><Icon name="search" /><input id="run-search" value={query.value.q ?? ""} placeholder={w("compare.search")} aria-label={w("compare.search")} onInput={(event) => change({ q: event.currentTarget.value })} /></label>}
         {table && <span class="segments" role="group" aria-label={w("compare.only")}>{FILTERS.map((one) => <button key={one} aria-pressed={only === one} onClick={() => change({ only: one === "all" ? null : one })}>{told("only", one)} <span class="dim">{count(shownRows(table, one, "").length)}</span></button>)}</span>}
         <span class="grow" />

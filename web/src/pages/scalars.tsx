@@ -123,7 +123,8 @@ function Apart({ names, base }: { names: string[]; base: string }) {
         const early = gap.first !== null && gap.x.indexOf(gap.first) === 0;
         return (
           <p key={one.label} class={gap.first === null ? "tone-ok" : "tone-warning"}><b class="mono">{one.label}</b>{" "}
-            {gap.first === null ? t("scalars.within") : `${t("scalars.first", { step: gap.first, gap: perMille(gap.y[at]) })} ${early ? t("scalars.forward") : t("scalars.backward")}`}</p>
+            {gap.first === null ? t("scalars.within") : `${t("scalars.first", { step: gap.first, gap: perMille(gap.y[at]) })} ${early ? t("scalars.forward") : t("scalars.backward")} `}
+            {gap.first !== null && <a href={link(["compare", "dumps"], { a: base, b: one.label })}>{t("page.comparison")}</a>}</p>
         );
       })}
     </figure>
