@@ -73,8 +73,7 @@ export const journeys = {
   },
 
   "two tensors are compared by step, with the differences counted": async (c) => {
-    const { tensor_steps: steps } = await api(c.hub, "runs/dumped");
-    const page = (c.page = await open(c.browser, c.hub, `runs/dumped/debug?node=blocks.2/log&tab=compare&step=${steps[0]}&vs=step:${steps[0]}&mode=a`));
+    const page = (c.page = await open(c.browser, c.hub, "runs/dumped/debug?node=blocks.2/log&tab=compare&step=5&vs=step:5&mode=a"));
     await page.waitForSelector(".pill:has-text('out of tolerance')");
     assert.match(await page.textContent(".tensor-facts"), /0 % out of tolerance/);
     await until(() => magenta(page), "A has its NaN");
@@ -112,6 +111,32 @@ export const journeys = {
     await page.waitForSelector("[role=dialog]");
     await page.keyboard.press("Escape");
     await page.waitForSelector("[role=dialog]", { state: "detached" });
+    assert.deepEqual(page.bad, []);
+    await page.context().close();
+  },
+
+  "several nodes are chosen with a rectangle, every hit is listed, and a panel is saved as a file": async (c) => {
+    const page = (c.page = await open(c.browser, c.hub, "runs/dumped/debug"));
+    await page.waitForSelector("[data-test=origin].chosen");
+    const { total } = await api(c.hub, "runs/dumped/hits?limit=1");
+    assert.ok(total > 1000, `${total} hits are more than a page`);
+    await page.waitForSelector("[data-test=more-hits]", { state: "detached" });
+    const box = await inside(page, "m.graph.boxAt('blocks.2/log')");
+    const canvas = await (await page.$("[data-test=graph]")).boundingBox();
+    const [x, y] = [canvas.x + box.x, canvas.y + box.y];
+    await page.keyboard.down("Shift");
+    await page.mouse.move(x - 20, y - 6);
+    await page.mouse.down();
+    await page.mouse.move(x + box.w + 4, y + box.h + 2, { steps: 4 });
+    await page.mouse.up();
+    await page.keyboard.up("Shift");
+    await page.waitForSelector("[role=menu]:has-text('Copy 1 names')");
+    await page.keyboard.press("Escape");
+    for (const [panel, words, file] of [[".graph", "Drawing (.svg)", "dumped-graph.svg"], [".graph", "Picture (.png)", "dumped-graph.png"], [".hits-panel", "Table (.csv)", "dumped-hits.csv"]]) {
+      await page.click(`${panel} [data-test=more]`);
+      const [saved] = await Promise.all([page.waitForEvent("download"), page.click(`text=${words}`)]);
+      assert.equal(saved.suggestedFilename(), file);
+    }
     assert.deepEqual(page.bad, []);
     await page.context().close();
   },
