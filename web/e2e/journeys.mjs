@@ -229,6 +229,7 @@ export const journeys = {
     await page.waitForSelector("[data-test=origin].chosen");
     assert.match(await page.textContent("[data-test=origin]"), /blocks\.2\/log.*NaN ×/s);
     assert.match(page.url(), /node=blocks\.2\/log/);
+    await until(() => magenta(page), "the values that tripped it were kept, NaN in magenta");
     await page.click("#tab-source");
     assert.match(await page.textContent("[data-test=source-line]"), /torch\.log/);
     const box = await inside(page, "m.graph.boxAt('blocks.2/log')");
