@@ -1,6 +1,9 @@
 // Two tensors, element by element: `change` (now against before) and `compare` (left against right).
 // Both stage 512 elements at a time as doubles and add up in doubles, so that 1 - cosine is meaningful and half
 // precision loses nothing. Only pairs of two finite values enter the sums; all others are counted.
+//
+// Two floats of one type are compared where they lie, 2048 at a time, as long as all of them are finite: then nothing has
+// to be masked. A block that is not goes the staged road.
 
 constexpr double LARGEST = 1.7976931348623157e308;
 
@@ -197,82 +200,216 @@ static bool bits_of_block(const Pairs &pairs, int64_t from, int64_t n, int64_t &
     }
 }
 
-template <class Staged> static bool compare_at(const Pairs &pairs, Compare &out, double scale) {
+// What a comparison has found so far.
+struct Comparing {
     int64_t finite = 0, within = 0, equal = 0, mismatch = 0, first = -1, max_ulp = 0;
     double abs_sum = 0, square_sum = 0, rel_sum = 0, top = 0, top_rel = 0, dot_sum = 0, norm_a = 0, norm_b = 0;
-    const bool same_type = pairs.type_a == pairs.type_b, has_ulp = same_type && !is_complex(pairs.type_a);
-    const double atol = pairs.atol * scale, rtol = pairs.rtol;
     bool too_large = false;
-    Staged staged;
-    for (int64_t i = 0; i < pairs.count; i += STAGED) {
-        int64_t n = pairs.count - i < STAGED ? pairs.count - i : STAGED, padded = (n + WD - 1) / WD * WD;
-        staged.fill(pairs, i, n, scale);
-        VD deltas = {}, squares = {}, rels = {}, tops = {}, top_rels = {}, dots = {}, squares_a = {}, squares_b = {};
-        VL ok = {}, close = {}, apart = {};
-        // Two loops over the staged values: one alone has more running sums than the machine has registers.
-        for (int64_t j = 0; j < padded; j += WD) {
-            VD delta, size_a, size_b, dot;
-            staged.read(j, delta, size_a, size_b, dot);
-            VL both = (size_a <= LARGEST) & (size_b <= LARGEST);
-            VD d = (VD)((VL)delta & both), x = (VD)((VL)size_a & both), y = (VD)((VL)size_b & both);
-            deltas += d;
-            squares += d * d;
-            squares_a += x * x;
-            squares_b += y * y;
-            dots += (VD)((VL)dot & both);
-            tops = d > tops ? d : tops;
-            ok += both;
-        }
-        for (int64_t j = 0; j < padded; j += WD) {
-            VD delta, size_a, size_b, dot;
-            staged.read(j, delta, size_a, size_b, dot);
-            VL both = (size_a <= LARGEST) & (size_b <= LARGEST);
-            VD d = (VD)((VL)delta & both), x = (VD)((VL)size_a & both), y = (VD)((VL)size_b & both);
-            VD against = y > 0.0 ? y : x;
-            VD rel = d / (against > 0.0 ? against : splat(1.0));
-            rel = rel < LARGEST ? rel : splat(LARGEST);
-            rels += rel;
-            top_rels = rel > top_rels ? rel : top_rels;
-            VL known_a = size_a == size_a, known_b = size_b == size_b;
-            VL same = ~both & (delta == 0.0) & known_a & known_b;
-            close += (both & (d <= atol + rtol * y)) | same;
-            apart += ~both & ~same & (known_a | known_b);
-        }
-        double block = total(squares) + total(squares_a) + total(squares_b);
+
+    void add(VD deltas, VD squares, VD rels, VD tops, VD top_rels, VD dots, VD squares_a, VD squares_b) {
+        double block = total(squares) + total(squares_a) + total(squares_b), rel_block = total(rels);
         if (!(block < 0x1p900)) too_large = true;
         abs_sum += total(deltas);
         square_sum += total(squares);
-        double rel_block = total(rels);
         rel_sum = rel_sum + rel_block < LARGEST ? rel_sum + rel_block : LARGEST;
         norm_a += total(squares_a);
         norm_b += total(squares_b);
         dot_sum += total(dots);
         if (largest(tops) > top) top = largest(tops);
         if (largest(top_rels) > top_rel) top_rel = largest(top_rels);
-        int64_t extra = padded - n, before = equal;
-        finite += hits(ok) - extra;
-        within += hits(close) - extra;
-        mismatch += hits(apart);
-        if (!has_ulp || !bits_of_block(pairs, i, n, equal, max_ulp))
-            for (int64_t j = 0; j < n; j++) equal += staged.equal(j);
-        if (first < 0 && equal - before < n) {
-            for (int64_t j = 0; j < n && first < 0; j++) {
-                int64_t alike = 0, ignored = 0;
-                if (!has_ulp) alike = staged.equal(j);
-                else bits_of_block(pairs, i + j, 1, alike, ignored);
-                if (!alike) first = i + j;
+    }
+};
+
+// The bits of two finite blocks: the largest distance, and how many are the same. False when one is not finite.
+template <class U, class I, I EXPONENT> static bool finite_bits(const U *a, const U *b, int64_t n, Comparing &out) {
+    typedef U V __attribute__((vector_size(MISSTEP_WIDTH)));
+    typedef I VS __attribute__((vector_size(MISSTEP_WIDTH)));
+    constexpr int64_t W = MISSTEP_WIDTH / sizeof(U);
+    constexpr int SIGN = 8 * sizeof(U) - 1;
+    constexpr I SIZE = (I)~((U)1 << SIGN);
+    VS sizes = {}, same = {};
+    V top = {};
+    for (int64_t i = 0; i < n; i += W) {
+        VS x = load<VS>(a + i), y = load<VS>(b + i);
+        VS size_x = x & SIZE, size_y = y & SIZE, minus_x = x >> SIGN, minus_y = y >> SIGN;
+        VS larger = size_x > size_y ? size_x : size_y;
+        sizes = larger > sizes ? larger : sizes;
+        same -= x == y;
+        // As two's complement the patterns are in the order of their values, one apart where the values are neighbours.
+        x = (size_x ^ minus_x) - minus_x;
+        y = (size_y ^ minus_y) - minus_y;
+        V apart = x > y ? (V)x - (V)y : (V)y - (V)x;
+        top = apart > top ? apart : top;
+    }
+    int64_t equal = 0;
+    U most = 0;
+    for (int64_t k = 0; k < W; k++) {
+        if (sizes[k] >= EXPONENT) return false;
+        equal += (int64_t)same[k];
+        most = top[k] > most ? top[k] : most;
+    }
+    out.equal += equal;
+    int64_t ulps = (uint64_t)most > (uint64_t)INT64_MAX ? INT64_MAX : (int64_t)most;
+    if (ulps > out.max_ulp) out.max_ulp = ulps;
+    return true;
+}
+
+template <class S> static bool finite_bits_of(const typename S::item *a, const typename S::item *b, int64_t n, Comparing &out) {
+    if constexpr (__is_same(S, FromF64)) return finite_bits<uint64_t, int64_t, 0x7ff0000000000000>((const uint64_t *)a, (const uint64_t *)b, n, out);
+    else if constexpr (__is_same(S, FromF32)) return finite_bits<uint32_t, int32_t, 0x7f800000>((const uint32_t *)a, (const uint32_t *)b, n, out);
+    else if constexpr (__is_same(S, FromF16)) return finite_bits<uint16_t, int16_t, 0x7c00>(a, b, n, out);
+    else return finite_bits<uint16_t, int16_t, 0x7f80>(a, b, n, out);
+}
+
+// Whether the block was finite and is now part of `out`; `n` is a multiple of two registers' worth of elements.
+template <class S> static bool compare_finite(const void *left, const void *right, int64_t n, double rtol, double atol, Comparing &out) {
+    using V = typename S::vec;
+    constexpr int64_t STEP = 2 * (int64_t)(sizeof(V) / sizeof(typename S::real));
+    constexpr int HALVES = sizeof(V) / sizeof(typename S::real) == WD ? 2 : 4;
+    auto a = (const typename S::item *)left, b = (const typename S::item *)right;
+    const int64_t before = out.equal;
+    if (!finite_bits_of<S>(a, b, n, out)) return false;
+    // The usual case: most of two runs is the same, and then only the norms are left to be found.
+    const bool identical = out.equal - before == n && rtol >= 0 && atol >= 0;
+    const VD all_rtol = splat(rtol), all_atol = splat(atol), one = splat(1.0);
+    VD deltas = {}, squares = {}, rels = {}, tops = {}, top_rels = {}, dots = {}, squares_a = {}, squares_b = {};
+    VL close = {};
+    for (int64_t i = 0; i < n; i += STEP) {
+        V left_pair[2], right_pair[2];
+        S::pair(a + i, left_pair[0], left_pair[1]);
+        S::pair(b + i, right_pair[0], right_pair[1]);
+        VD xs[HALVES], ys[HALVES];
+        if constexpr (HALVES == 2) {
+            for (int k = 0; k < 2; k++) xs[k] = left_pair[k], ys[k] = right_pair[k];
+        } else {
+            for (int k = 0; k < 2; k++) {
+                VD halves[2];
+                widen(left_pair[k], halves);
+                xs[2 * k] = halves[0], xs[2 * k + 1] = halves[1];
+                widen(right_pair[k], halves);
+                ys[2 * k] = halves[0], ys[2 * k + 1] = halves[1];
             }
         }
+        if (identical) {
+            for (int k = 0; k < HALVES; k += 2) squares_a += xs[k] * xs[k], squares_b += xs[k + 1] * xs[k + 1];
+            continue;
+        }
+        for (int k = 0; k < HALVES; k++) {
+            VD x = xs[k], y = ys[k], d = absolute(x - y), size_b = absolute(y);
+            deltas += d;
+            squares += d * d;
+            squares_a += x * x;
+            squares_b += y * y;
+            dots += x * y;
+            tops = greater(d, tops);
+            close += d <= all_atol + all_rtol * size_b;
+            VL beside = y != 0.0;  // against a zero the difference is all there is, or nothing
+            VD rel = (VD)((VL)(d / size_b) & beside) + (VD)((VL)one & ~beside & (x != 0.0));
+            if (sizeof(typename S::real) == 8) rel = rel < LARGEST ? rel : splat(LARGEST);
+            rels += rel;
+            top_rels = greater(rel, top_rels);
+        }
     }
-    double n = finite ? (double)finite : 1;
-    norm_a = __builtin_sqrt(norm_a);
-    norm_b = __builtin_sqrt(norm_b);
-    double cosine = norm_a > 0 && norm_b > 0 ? dot_sum / norm_a / norm_b : norm_a == norm_b ? 1 : 0;
+    if (identical) {
+        squares_a += squares_b;
+        squares_b = dots = squares_a;
+    }
+    out.add(deltas, squares, rels, tops, top_rels, dots, squares_a, squares_b);
+    out.finite += n;
+    out.within += identical ? n : hits(close);
+    return true;
+}
+
+constexpr int64_t FINITE_BLOCK = 2048;  // a multiple of every STEP, and 16-bit lanes can count it
+
+// Blocks that could be compared where they lie; how many elements from `from` on are done with.
+static int64_t compare_in_place(const Pairs &pairs, int64_t from, Comparing &out) {
+    int type = pairs.type_a;
+    if (type != pairs.type_b || type > BF16) return 0;
+    int64_t n = pairs.count - from < FINITE_BLOCK ? (pairs.count - from) / (MISSTEP_WIDTH) * (MISSTEP_WIDTH) : FINITE_BLOCK;
+    if (n == 0) return 0;
+    auto a = (const char *)pairs.a + from * ITEM_SIZE[type], b = (const char *)pairs.b + from * ITEM_SIZE[type];
+    bool done = type == F64   ? compare_finite<FromF64>(a, b, n, pairs.rtol, pairs.atol, out)
+                : type == F32 ? compare_finite<FromF32>(a, b, n, pairs.rtol, pairs.atol, out)
+                : type == F16 ? compare_finite<FromF16>(a, b, n, pairs.rtol, pairs.atol, out)
+                              : compare_finite<FromBF16>(a, b, n, pairs.rtol, pairs.atol, out);
+    return done ? n : 0;
+}
+
+template <class Staged> static void compare_staged(const Pairs &pairs, int64_t i, int64_t n, double scale, bool has_ulp, Staged &staged, Comparing &out) {
+    const double atol = pairs.atol * scale, rtol = pairs.rtol;
+    int64_t padded = (n + WD - 1) / WD * WD;
+    staged.fill(pairs, i, n, scale);
+    VD deltas = {}, squares = {}, rels = {}, tops = {}, top_rels = {}, dots = {}, squares_a = {}, squares_b = {};
+    VL ok = {}, close = {}, apart = {};
+    // Two loops over the staged values: one alone has more running sums than the machine has registers.
+    for (int64_t j = 0; j < padded; j += WD) {
+        VD delta, size_a, size_b, dot;
+        staged.read(j, delta, size_a, size_b, dot);
+        VL both = (size_a <= LARGEST) & (size_b <= LARGEST);
+        VD d = (VD)((VL)delta & both), x = (VD)((VL)size_a & both), y = (VD)((VL)size_b & both);
+        deltas += d;
+        squares += d * d;
+        squares_a += x * x;
+        squares_b += y * y;
+        dots += (VD)((VL)dot & both);
+        tops = d > tops ? d : tops;
+        ok += both;
+    }
+    for (int64_t j = 0; j < padded; j += WD) {
+        VD delta, size_a, size_b, dot;
+        staged.read(j, delta, size_a, size_b, dot);
+        VL both = (size_a <= LARGEST) & (size_b <= LARGEST);
+        VD d = (VD)((VL)delta & both), x = (VD)((VL)size_a & both), y = (VD)((VL)size_b & both);
+        VD against = y > 0.0 ? y : x;
+        VD rel = d / (against > 0.0 ? against : splat(1.0));
+        rel = rel < LARGEST ? rel : splat(LARGEST);
+        rels += rel;
+        top_rels = rel > top_rels ? rel : top_rels;
+        VL known_a = size_a == size_a, known_b = size_b == size_b;
+        VL same = ~both & (delta == 0.0) & known_a & known_b;
+        close += (both & (d <= atol + rtol * y)) | same;
+        apart += ~both & ~same & (known_a | known_b);
+    }
+    out.add(deltas, squares, rels, tops, top_rels, dots, squares_a, squares_b);
+    int64_t extra = padded - n;
+    out.finite += hits(ok) - extra;
+    out.within += hits(close) - extra;
+    out.mismatch += hits(apart);
+    if (!has_ulp || !bits_of_block(pairs, i, n, out.equal, out.max_ulp))
+        for (int64_t j = 0; j < n; j++) out.equal += staged.equal(j);
+}
+
+template <class Staged> static bool compare_at(const Pairs &pairs, Compare &out, double scale) {
+    const bool has_ulp = pairs.type_a == pairs.type_b && !is_complex(pairs.type_a);
+    Comparing found;
+    Staged staged;
+    for (int64_t i = 0, n; i < pairs.count; i += n) {
+        int64_t before = found.equal;
+        n = scale == 1 ? compare_in_place(pairs, i, found) : 0;
+        if (n == 0) {
+            n = pairs.count - i < STAGED ? pairs.count - i : STAGED;
+            compare_staged(pairs, i, n, scale, has_ulp, staged, found);
+        }
+        if (found.first >= 0 || found.equal - before == n) continue;
+        for (int64_t j = 0; j < n && found.first < 0; j++) {
+            int64_t alike = 0, ignored = 0;
+            if (has_ulp) {
+                bits_of_block(pairs, i + j, 1, alike, ignored);
+            } else {
+                alike = staged.equal(j);
+            }
+            if (!alike) found.first = i + j;
+        }
+    }
+    double n = found.finite ? (double)found.finite : 1;
+    double norm_a = __builtin_sqrt(found.norm_a), norm_b = __builtin_sqrt(found.norm_b);
+    double cosine = norm_a > 0 && norm_b > 0 ? found.dot_sum / norm_a / norm_b : norm_a == norm_b ? 1 : 0;
     cosine = cosine > 1 ? 1 : cosine < -1 ? -1 : cosine;
-    out = {pairs.count, within, equal, mismatch, first, has_ulp ? max_ulp : -1,
-           unscaled(top, scale), unscaled(abs_sum / n, scale), top_rel, rel_sum / n,
-           unscaled(__builtin_sqrt(square_sum / n), scale), cosine, unscaled(norm_a, scale), unscaled(norm_b, scale)};
-    return !too_large;
+    out = {pairs.count, found.within, found.equal, found.mismatch, found.first, has_ulp ? found.max_ulp : -1,
+           unscaled(found.top, scale), unscaled(found.abs_sum / n, scale), found.top_rel, found.rel_sum / n,
+           unscaled(__builtin_sqrt(found.square_sum / n), scale), cosine, unscaled(norm_a, scale), unscaled(norm_b, scale)};
+    return !found.too_large;
 }
 
 static void compare(const Pairs &pairs, Compare &out) {

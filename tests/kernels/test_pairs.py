@@ -155,6 +155,24 @@ def test_change_of_the_largest_doubles_is_finite(kernels):
     np.testing.assert_allclose([record["mean_abs"], record["max_abs"], record["mean_abs_before"]], top / 2)
 
 
+@pytest.mark.parametrize("name", ["float64", "float32", "float16", "bfloat16"])
+def test_blocks_with_and_without_special_values_are_compared_alike(kernels, name):
+    from misstep.kernels import _numpy
+    from misstep.kernels._arrays import ArrayKernels
+
+    random = np.random.default_rng(8)
+    a = random.standard_normal(9000).astype(EVERY[name])
+    b = (wide(a) * (1 + 1e-2 * random.standard_normal(9000))).astype(EVERY[name])
+    b[:2048] = a[:2048]  # a block that is the same
+    a[2500:2600], b[2550:2650] = 0, -0.0  # zeros against values, against each other, of either sign
+    a[5000], b[5000], a[5001], b[5002] = math.inf, math.inf, math.nan, -math.inf
+    a[7000], b[7000] = -a[7001], a[7001]
+    for left, right in ((a, b), (b, a), (a[:2048], b[:2048]), (a[2048:4100], b[2048:4100])):
+        got, want = kernels.compare(left, right), ArrayKernels(_numpy).compare(left, right)
+        assert got.item()[:6] == want.item()[:6]
+        np.testing.assert_allclose(got.item()[6:], want.item()[6:], rtol=1e-11)
+
+
 def test_sides_that_do_not_fit_are_refused(kernels):
     with pytest.raises(ValueError, match="one dtype and one size"):
         kernels.change(np.ones(3), np.ones(3, np.float32))
