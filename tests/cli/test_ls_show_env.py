@@ -61,7 +61,7 @@ def test_show_tells_the_story_with_its_line_of_code(misstep: Misstep, broken: Pa
 
 def test_show_speaks_chinese_when_asked(misstep: Misstep, broken: Path) -> None:
     assert (
-        "第 2 步，前向，blocks.3/log (aten.log)：output 含 3 NaN of 8，输入均为有限值"
+        "第 2 步，前向，blocks.3/log (aten.log)：output 的 8 个元素中有 3 个 NaN，输入均为有限值"
         in misstep("show", "--lang", "zh").out
     )
 

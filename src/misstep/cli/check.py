@@ -11,6 +11,7 @@ from misstep.capture.plan import parse_steps
 from misstep.cli import DIFFERS, FINE, filewords
 from misstep.cli.command import command as define
 from misstep.cli.command import json_option, option
+from misstep.cli.i18n import said
 from misstep.cli.json import print_json
 from misstep.cli.render import terminal
 
@@ -62,7 +63,7 @@ def command(
     else:
         click.echo(filewords.HIT_COUNT(hits=len(hits), tensors=tensors, steps=len(chosen)))
         for hit in hits[:most]:
-            click.echo(f"  {hit.address}  {hit.condition}: {hit.reason}")
+            click.echo(f"  {hit.address}  {hit.condition}: {said(hit.reason)}")
         if len(hits) > most:
             click.echo("  " + filewords.MORE(count=len(hits) - most, all=len(hits)))
     if overflows:

@@ -10,6 +10,8 @@ import os
 from dataclasses import dataclass
 from typing import Literal
 
+from misstep.core.chinese import in_chinese
+
 Language = Literal["en", "zh"]
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 
@@ -26,6 +28,11 @@ class Text:
     def __call__(self, **values: object) -> str:
         text = self.zh if language() == "zh" else self.en
         return text.format(**values) if values else text
+
+
+def said(sentence: str) -> str:
+    """A sentence stored with a run, in the language in force."""
+    return in_chinese(sentence) if language() == "zh" else sentence
 
 
 def language() -> Language:

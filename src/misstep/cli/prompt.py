@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from misstep.cli import livewords as words
+from misstep.cli.i18n import said
 from misstep.client import Debugger
 from misstep.core import messages as m
 from misstep.core.conditions import CONDITIONS
@@ -260,7 +261,7 @@ def where(state: m.State) -> str:
 
 def hit_line(hit: HitView) -> str:
     star = "★" if hit.birth == "origin" else " "
-    return f"{star} {hit.address}  {hit.reason}  (watchpoint {hit.watchpoint})"
+    return f"{star} {hit.address}  {said(hit.reason)}  (watchpoint {hit.watchpoint})"
 
 
 def stats_line(stats: StatsView) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from rich.console import Console
 
 from misstep.cli import words
-from misstep.cli.i18n import Text
+from misstep.cli.i18n import Text, said
 from misstep.core.finding import TensorFact, Verdict
 
 PHASES: dict[str, Text] = {
@@ -81,7 +81,7 @@ def verdict_sentence(verdict: Verdict, *, ranks: int = 1) -> str:
     text = words.VERDICT(step=verdict.step, rank=rank, phase=word_for(PHASES, verdict.phase), place=place)
     if verdict.outputs:
         first = verdict.outputs[0]
-        text += words.VERDICT_OUTPUT(what=_role(first), description=first.description)
+        text += words.VERDICT_OUTPUT(what=_role(first), description=said(first.description))
     if verdict.inputs:
         bad = next((fact for fact in verdict.inputs if fact.nan or fact.inf), None)
         text += words.INPUT_BAD(address=bad.address) if bad else words.INPUTS_FINITE()

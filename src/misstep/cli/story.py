@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from misstep.cli import words
+from misstep.cli.i18n import said
 from misstep.cli.render import (
     BIRTHS,
     PRECISIONS,
@@ -153,7 +154,7 @@ def _tell_verdict(console: Console, verdict: Verdict, *, ranks: int) -> None:
     precision = word_for(PRECISIONS, verdict.precision)
     for line in (precision, verdict.exact, verdict.note):
         if line:
-            console.print(Padding(Text(line, style="dim"), (0, 0, 0, 2)))
+            console.print(Padding(Text(said(line), style="dim"), (0, 0, 0, 2)))
 
 
 def _tell_where_values_are(console: Console, run: Run, verdict: Verdict) -> None:
@@ -167,7 +168,7 @@ def _tell_where_values_are(console: Console, run: Run, verdict: Verdict) -> None
 
 def _described(fact: TensorFact) -> str:
     kind = f"{fact.dtype} {list(fact.shape)}" if fact.dtype else ""
-    return f"{fact.description}  {kind}".strip()
+    return f"{said(fact.description)}  {kind}".strip()
 
 
 def _tell_hits(console: Console, hits: list[Hit], *, most: int) -> None:
@@ -189,7 +190,7 @@ def _tell_hits(console: Console, hits: list[Hit], *, most: int) -> None:
             Text(hit.condition, style=_COLOURS[hit.severity]),
             Text(str(hit.address)),
             word_for(BIRTHS, hit.birth),
-            Text(hit.reason),
+            Text(said(hit.reason)),
         )
     console.print(table)
     _tell_more(console, len(hits), most)

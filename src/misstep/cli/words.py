@@ -122,7 +122,7 @@ ONE_NOTE = Text("1 note", "1 条提示")
 
 VERDICT = Text("step {step}{rank}, {phase}, {place}", "第 {step} 步{rank}，{phase}，{place}")
 ON_RANK = Text(", rank {rank}", "，进程 {rank}")
-VERDICT_OUTPUT = Text(": {what} has {description}", "：{what} 含 {description}")
+VERDICT_OUTPUT = Text(": {what} has {description}", "：{what} 的 {description}")
 INPUTS_FINITE = Text(", inputs were finite", "，输入均为有限值")
 INPUT_BAD = Text(", its input {address} was bad already", "，其输入 {address} 已经异常")
 PHASE_INPUT = Text("input", "输入")
