@@ -68,6 +68,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("heartbeat_seconds", 2.0, "How often a trainee tells the hub that it is alive."),
     Setting("replay", True, "Run the guilty step again, operator by operator, when the guard trips."),
+    Setting("pynative", "", "Steps of a compiled MindSpore training to run in PyNative mode first, like 3:5."),
     Setting("record", True, "Keep a flight record of the last steps, which survives a killed process."),
     Setting("record_mode", 1, "When a flight record is exported: 1 when training fails, 2 also at a normal end."),
     Setting("record_dir", "", "Also export flight records to rank_N/rdr/ in this directory."),

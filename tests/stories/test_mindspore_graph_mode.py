@@ -95,6 +95,22 @@ def test_log_of_a_negative_is_named_by_node_and_line(
 
 
 @pytest.mark.parametrize("style", STYLES)
+def test_with_only_the_guard_a_bad_step_is_run_in_pynative_and_named_by_operator_and_line(
+    style: str, run_story: RunStory, misstep_command: RunCommand
+) -> None:
+    result = run_story(script(LOG, style=style), "--level", "guard")
+    assert result.exit == 0, result.err
+    verdict = verdict_of(misstep_command)
+    assert (verdict["step"], verdict["phase"], verdict["op"], verdict["precision"]) == (1, "forward", "Log", "operator")
+    assert (verdict["source"]["file"], verdict["source"]["code"]) == ("train.py", LOG)
+    assert verdict["exact"].startswith("in PyNative: ")
+    (modes,) = result.run.events("modes")
+    assert modes.facts["agree"] is True
+    # The guard asks MindSpore for no graphs and no data.
+    assert not [path for path in result.run.path.rglob("*") if path.suffix in (".ir", ".npy")]
+
+
+@pytest.mark.parametrize("style", STYLES)
 def test_a_bad_derivative_is_named_by_the_line_of_its_forward(
     style: str, run_story: RunStory, misstep_command: RunCommand
 ) -> None:

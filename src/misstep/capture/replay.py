@@ -88,7 +88,12 @@ class Replays:
             self._guarded("while running the step again", adapter, self._replay_step)
 
     def after_update(self, adapter: Adapter) -> None:
-        if self._wanted(adapter) and not self.exact and self._bad_roles() == {"param"}:
+        if not self._wanted(adapter) or self.exact:
+            return
+        bad = self._bad_roles()
+        if bad and getattr(adapter, "seen_too_late", False):
+            self._guarded("while running the step again", adapter, self._replay_step)
+        elif bad == {"param"}:
             self._guarded("while running the update again", adapter, self._replay_update)
 
     def step_done(self, step: Step) -> None:

@@ -26,6 +26,7 @@ from misstep.adapters.flow import Flow
 from misstep.adapters.mindspore import tensors
 from misstep.adapters.mindspore.again import Again
 from misstep.adapters.mindspore.compiled import CompiledCode, scalar_of
+from misstep.adapters.mindspore.eager import EagerStep
 from misstep.adapters.mindspore.facts import Facts
 from misstep.adapters.mindspore.guard import Guard, Nothing
 from misstep.adapters.mindspore.names import OPTIMIZERS, WRAPPERS, Names, learning_rate
@@ -66,6 +67,10 @@ class MindSporeAdapter(Facts, Again):
         """Forwards of value_and_grad under way."""
         self.depth = 0
         """Networks under way: cells called now belong to one."""
+        self.instead_of_updates: list[Sequence[Any]] | None = None
+        """While a compiled step is run in PyNative: what optimizers would have been given."""
+        self.rehearsed: EagerStep | None = None
+        """The compiled step under way, as it came out in PyNative."""
         self._result: Any = None
         self._losses: list[Any] = []
         """Of the step under way, as tensors: to read one is to wait for it."""
@@ -88,6 +93,7 @@ class MindSporeAdapter(Facts, Again):
         self.flow = Flow(listener, tensors.memory_of, tensors.glance_at)
         self.flow.holding = self.level != "op"
         self.operators = OperatorWatch(self)
+        self.tape.arm(True)  # whether it is wanted is known once training is live, and then the first step is under way
         self.seams.install()
         if not _fork_handler:
             os.register_at_fork(after_in_child=self._forked)
@@ -149,6 +155,9 @@ class MindSporeAdapter(Facts, Again):
 
     def cell_called(self, call: Callable[..., Any], cell: nn.Cell, args: Any, kwargs: Any) -> Any:
         if isinstance(cell, OPTIMIZERS):
+            if self.instead_of_updates is not None:
+                self.instead_of_updates.append(tensors.leaves(args[0] if args else ()))
+                return ms.Tensor(True)
             return self._update(lambda: call(cell, *args, **kwargs), cell, args[0] if args else (), sys._getframe(2))
         cells = self.cells
         cells[ENTERED] = entered = cells[ENTERED] + 1
@@ -158,7 +167,7 @@ class MindSporeAdapter(Facts, Again):
                 return call(cell, *args, **kwargs)
             return self._cell(call, cell, args, kwargs, sys._getframe(2))
         if context.get_context("mode") == context.GRAPH_MODE and os.getenv("MS_JIT") != "0":
-            return self.compiled.network(lambda: call(cell, *args, **kwargs), cell, sys._getframe(2))
+            return self.compiled.network(call, cell, args, kwargs, sys._getframe(2))
         outermost = not self.forwards
         if not _pynative_executor.enable_grad() or (outermost and not cell.requires_grad):
             return call(cell, *args, **kwargs)
@@ -327,6 +336,7 @@ class MindSporeAdapter(Facts, Again):
             named = [(self.names.parameter(parameter), parameter, gradient) for parameter, gradient in pairs]
             self.flow.gradients((name, *pair, self.names.users(name)) for name, *pair in named)
         rate = tensors.number(learning_rate(optimizer))
+        self.compare_with_rehearsal()
         if self.listener.stepping:
             self.listener.at_node(Place(node, "optimizer", "before", "optimizer"))
         self.listener.before_update(self)
@@ -356,6 +366,8 @@ class MindSporeAdapter(Facts, Again):
                 node = self.names.optimizer(optimizers[0])
                 self.listener.at_node(Place(node, "optimizer", "after", "optimizer"))
             self.listener.after_update(self)
+            if self.replayed is not None and self.tape.compiled is not None and self.level != "off":
+                self.flow.weights((self.names.parameter(weight), weight) for weight in weights)
         with self.guarded("at the end of a step"):
             read = [tensors.number(loss) for loss in self._losses]
             losses, self._losses = tuple(loss for loss in read if loss is not None), []
@@ -370,7 +382,7 @@ class MindSporeAdapter(Facts, Again):
             finally:
                 self.flow.end_step()
                 self.tape.clear()
-                self.search = self.replayed = None
+                self.search = self.replayed = self.rehearsed = None
                 self._hooked.clear()
                 self._gradients.clear()
                 self.network_ran = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from misstep.adapters.base import Listener
@@ -15,6 +15,7 @@ from misstep.errors import ReplayError
 
 if TYPE_CHECKING:
     from misstep.adapters.mindspore.adapter import MindSporeAdapter
+    from misstep.adapters.mindspore.eager import EagerStep, Modes
     from misstep.adapters.mindspore.replay import SampleSearch
 
 
@@ -23,9 +24,20 @@ class Again:
 
     tape: Tape
     flow: Flow
+    rehearsed: EagerStep | None
+    _losses: list[Any]
     search: SampleSearch | None = None
     replayed: Flow | None = None
     """Of the last replay."""
+    eager_steps: list[tuple[int, int]] | None = None
+    """Compiled steps that are run in PyNative first."""
+    on_modes: Callable[[Modes], None] | None = None
+    """Told how the two modes compare, whenever a step was run in both."""
+
+    @property
+    def seen_too_late(self) -> bool:
+        """The step under way was compiled together with its update: its loss is known once its weights have moved."""
+        return self.tape.compiled is not None and self.tape.compiled.weights is not None
 
     @property
     def listener(self) -> Listener:
@@ -35,8 +47,11 @@ class Again:
         self.tape.arm(on)
 
     def replay(self) -> Replayed:
+        from misstep.adapters.mindspore.eager import replay_compiled
         from misstep.adapters.mindspore.replay import replay
 
+        if self.tape.compiled is not None and not self.tape.entries:
+            return replay_compiled(cast("MindSporeAdapter", self), self.tape.compiled)
         return replay(cast("MindSporeAdapter", self))
 
     def replay_update(self) -> Replayed:
@@ -58,3 +73,14 @@ class Again:
     def sample(self, tensor: Any, index: int) -> Array:
         values: Array = tensors.array(tensor)[index]
         return values
+
+    def loss_so_far(self) -> float | None:
+        return tensors.number(self._losses[-1]) if self._losses else None
+
+    def compare_with_rehearsal(self) -> None:
+        """Once a compiled step has a loss: did it come out as it did in PyNative?"""
+        if self.rehearsed is not None and self._losses:
+            from misstep.adapters.mindspore.eager import compare_modes
+
+            rehearsed, self.rehearsed = self.rehearsed, None
+            compare_modes(cast("MindSporeAdapter", self), rehearsed)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from mindspore import nn
 
 from misstep.adapters.calls import Call
+from misstep.adapters.mindspore.eager import CompiledCall, hold_weights, run_eagerly
 from misstep.adapters.mindspore.names import OPTIMIZERS
 from misstep.adapters.mindspore.tensors import leaves
 
@@ -35,7 +36,7 @@ class CompiledCode:
     def __init__(self, adapter: MindSporeAdapter) -> None:
         self.adapter = adapter
 
-    def network(self, run: Callable[[], Any], cell: nn.Cell, frame: FrameType) -> Any:
+    def network(self, call: Callable[..., Any], cell: nn.Cell, args: Any, kwargs: Any, frame: FrameType) -> Any:
         """The root of a graph-mode network. With an optimizer inside it is a whole training step."""
         adapter = self.adapter
         optimizers: list[nn.Cell] = []
@@ -43,7 +44,11 @@ class CompiledCode:
             optimizers = optimizers_of(cell)
             if optimizers:
                 adapter.names.adopt(cell)
-        return self._step(run, optimizers, frame) if optimizers else adapter.undisturbed(run)
+        run = lambda: call(cell, *args, **kwargs)  # noqa: E731
+        if not optimizers:
+            return adapter.undisturbed(run)
+        eagerly = lambda: adapter.cell_called(call, cell, args, kwargs)  # noqa: E731
+        return self._step(run, CompiledCall(eagerly, optimizers), frame)
 
     def function(self, call: Callable[..., Any], executor: Any, args: Any, kwargs: Any) -> Any:
         """A function compiled by `jit`: a training step, a graph-mode gradient, or one place among cells."""
@@ -56,26 +61,45 @@ class CompiledCode:
         optimizers: list[nn.Cell] = []
         with adapter.guarded("before a compiled function"):
             optimizers = optimizers_of(executor.obj or executor.fn)
+        compiled = CompiledCall(lambda: executor.fn(*args, **kwargs), optimizers)
         if optimizers:
-            return self._step(run, optimizers, sys._getframe(2))
+            return self._step(run, compiled, sys._getframe(2))
         if adapter.forwards or adapter.depth:
             return self._place(run, executor, args, kwargs)
+        if executor.fn.__name__ == "after_grad":
+            self._rehearse(compiled)
         result = adapter.undisturbed(run)
         with adapter.guarded("after a compiled function"):
             if executor.fn.__name__ == "after_grad":
                 adapter.owe_loss(result)
         return result
 
-    def _step(self, run: Callable[[], Any], optimizers: list[nn.Cell], frame: FrameType) -> Any:
+    def _rehearse(self, call: CompiledCall) -> None:
+        """Run the step in PyNative first, where somebody walks through it or asked for it."""
         adapter = self.adapter
+        with adapter.guarded("while running a compiled step in PyNative"):
+            if adapter.tape.armed:
+                adapter.tape.compiled = call
+            listener, chosen = adapter.listener, adapter.eager_steps
+            asked = chosen is not None and any(first <= listener.step <= last for first, last in chosen)
+            if asked or (listener.stepping and adapter.level in ("module", "op")):
+                adapter.rehearsed = run_eagerly(adapter, call, stepping=listener.stepping)
+
+    def _step(self, run: Callable[[], Any], call: CompiledCall, frame: FrameType) -> Any:
+        adapter, optimizers = self.adapter, call.optimizers
         rate = None
         with adapter.guarded("before a compiled step"):
             rate = adapter.before_update(optimizers[0], (), frame)
+        self._rehearse(call)
+        with adapter.guarded("before a compiled step"):
+            if adapter.tape.compiled is call:
+                hold_weights(adapter, call)
         result = adapter.undisturbed(run)
         with adapter.guarded("after a compiled step"):
             loss = scalar_of(result)
             if loss is not None:
                 adapter.tell_loss(loss)
+            adapter.compare_with_rehearsal()
         adapter.after_update(optimizers, rate)
         return result
 

@@ -11,13 +11,16 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mindspore as ms
 from mindspore import nn
 
 from misstep.adapters.mindspore.moment import Networks, NetworkState, Randomness
 from misstep.adapters.mindspore.tensors import leaves
+
+if TYPE_CHECKING:
+    from misstep.adapters.mindspore.eager import CompiledCall
 
 _MOST_ENTRIES = 256
 """An evaluation that differentiates without ever updating makes many."""
@@ -46,6 +49,10 @@ class Tape:
         self.networks = Networks()
         self.playing: Iterator[Any] | None = None
         """Masks for a dropout that is run again."""
+        self.keep_results = False
+        """Hold gradients too: whoever asked for them is not the user."""
+        self.compiled: CompiledCall | None = None
+        """The compiled code of this step, which can be run in PyNative."""
         self.clear()
 
     def arm(self, on: bool) -> None:
@@ -58,6 +65,8 @@ class Tape:
         self.entries: list[Entry] = []
         self.states: dict[int, NetworkState] = {}
         self.masks: list[Any] = []
+        self.results: list[list[Any]] = []
+        self.compiled = None
         self.randomness: Randomness | None = None
         self.overwritten = False
         self.too_long = False
@@ -92,7 +101,10 @@ class Tape:
     def backward_ends(self, gradients: Any) -> None:
         entry = self.entries[-1] if self.armed and self.entries else None
         if entry is not None and entry.backward is not None:
-            entry.gradients = [weakref.ref(one) for one in of_weights(gradients, entry.backward[2])]
+            found = of_weights(gradients, entry.backward[2])
+            entry.gradients = [weakref.ref(one) for one in found]
+            if self.keep_results:
+                self.results.append(found)
 
     def drew(self, mask: Any) -> None:
         if self.armed and self.randomness is not None:

@@ -1,0 +1,237 @@
+"""A compiled step, run in PyNative: cells and operators can be seen there, and the user's lines with them.
+
+    compiled call ─► the same function, arguments and weights in PyNative ─► rows, a verdict, a walk from node to node
+                 └─► its loss and gradients ─► do the two modes agree?
+
+The optimizer is not run: what it would be given is kept. Afterwards weights, moving means, attributes and seeds are as
+before, and nothing is compiled again: MindSpore keeps its graphs while the mode changes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any
+
+import mindspore as ms
+import numpy as np
+from mindspore import context, nn
+
+from misstep.adapters.flow import Flow
+from misstep.adapters.frame import Frame
+from misstep.adapters.mindspore import tensors
+from misstep.adapters.mindspore.moment import Randomness
+from misstep.adapters.mindspore.ops import OperatorWatch
+from misstep.adapters.mindspore.tape import Tape
+from misstep.adapters.replaying import QuietListener, Replayed
+from misstep.core.cells import no_cells
+from misstep.errors import ReplayError
+
+if TYPE_CHECKING:
+    from misstep.adapters.mindspore.adapter import MindSporeAdapter
+
+MOST_HELD_MB = 256
+"""Weights kept before a compiled step that updates them itself, should it have to be run again."""
+LOSS_AGREES = 1e-4
+"""Relative. Fused and reordered float32 sums of a few thousand terms stay below 1e-5; a fault is far above."""
+GRADIENT_AGREES = 1e-2
+"""Relative to the root mean square of the gradient: gradients are differences of nearly equal numbers."""
+NOISE = 1e-5
+"""Gradients this much smaller than the largest one of the network are rounding, in both modes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Modes:
+    """Loss and gradients of one step in graph mode and in PyNative."""
+
+    step: int
+    agree: bool
+    text: str
+    differing: tuple[str, ...] = ()
+    """Gradients that differ, by weight."""
+
+
+@dataclass(slots=True)
+class CompiledCall:
+    """A compiled function as it was called, and how to call it in PyNative."""
+
+    eagerly: Callable[[], Any]
+    optimizers: Sequence[nn.Cell]
+    weights: list[tuple[ms.Parameter, Any]] | None = None
+    """As they were before; None when the call did not move them."""
+    too_large: bool = False
+
+
+@dataclass(slots=True)
+class EagerStep:
+    """What a step in PyNative gave."""
+
+    flow: Flow
+    loss: float | None
+    gradients: dict[str, Any] = field(default_factory=dict)
+    """By weight, as arrays."""
+    draws: bool = False
+    """Dropout draws other numbers in the other mode."""
+
+
+def hold_weights(adapter: MindSporeAdapter, call: CompiledCall) -> None:
+    """Keep the weights that a compiled step is about to move."""
+    parameters = {id(one): one for network in adapter.names.networks() for one in network.get_parameters()}
+    if sum(int(one.nbytes) for one in parameters.values()) > MOST_HELD_MB * 2**20:
+        call.too_large = True
+    else:
+        call.weights = [(one, one.asnumpy().copy()) for one in parameters.values() if not one.has_init]
+
+
+def run_eagerly(adapter: MindSporeAdapter, call: CompiledCall, *, stepping: bool = False) -> EagerStep:
+    """The step in PyNative, every operator watched."""
+    if call.too_large:
+        raise ReplayError(f"a compiled step moves more than {MOST_HELD_MB} MB of weights: they are not kept before it")
+    given: list[Sequence[Any]] = []
+    with _weights_back(call), _stage(adapter, given, stepping) as (flow, tape), _pynative():
+        call.eagerly()
+        entries = [entry for entry in tape.entries if entry.backward is not None]
+        if not entries:
+            raise ReplayError("nothing was differentiated when the step was run in PyNative")
+        last = entries[-1]
+        assert last.backward is not None
+        weights = [last.backward[2]] if isinstance(last.backward[2], ms.Parameter) else list(last.backward[2] or ())
+        gradients = given[-1] if given else tape.results[-1]
+        pairs = [(adapter.names.parameter(one), one, gradient) for one, gradient in zip(weights, gradients)]
+        flow.gradients((name, one, gradient, adapter.names.users(name)) for name, one, gradient in pairs)
+        kept = {name: np.array(tensors.array(gradient)) for name, _, gradient in pairs}
+        draws = any(isinstance(cell, nn.Dropout) for state in tape.states.values() for cell in _parts(state.network))
+        return EagerStep(flow, tensors.number(last.loss), kept, draws)
+
+
+def replay_compiled(adapter: MindSporeAdapter, call: CompiledCall) -> Replayed:
+    """The compiled step under way, again, in PyNative."""
+    began = perf_counter_ns()
+    eager = run_eagerly(adapter, call)
+    adapter.replayed = eager.flow
+    modes = compare_modes(adapter, eager)
+    spent = perf_counter_ns() - began
+    adapter.cost_ns += spent
+    return Replayed(eager.flow.listener.frame, f"in PyNative: {modes.text}", spent * 1e-9)
+
+
+def compare_modes(adapter: MindSporeAdapter, eager: EagerStep) -> Modes:
+    """Whether the step under way came out in graph mode as it did in PyNative; told to whoever wants to know."""
+    compiled = adapter.loss_so_far()
+    gradients = {
+        adapter.names.parameter(weight): tensors.array(gradient)
+        for _, weight in adapter.parameters()
+        if (gradient := adapter.gradient(weight)) is not None
+    }
+    largest = max((_rms(one) for one in gradients.values()), default=0.0)
+    differing = tuple(
+        name
+        for name, values in gradients.items()
+        if name in eager.gradients and not _gradients_agree(values, eager.gradients[name], NOISE * largest)
+    )
+    both = (
+        "" if compiled is None or eager.loss is None else f"{compiled:.7g} in graph mode, {eager.loss:.7g} in PyNative"
+    )
+    same = compiled is None or eager.loss is None or _numbers_agree(compiled, eager.loss)
+    agree = same and not differing
+    if agree:
+        compared = "loss and gradients agree" if gradients else "the loss agrees"
+        text = f"{compared} with graph mode" + (f" ({both})" if both else "")
+    else:
+        what = [] if same else [f"loss {both}"]
+        what += [f"{len(differing)} of {len(gradients)} gradients, first {differing[0]}"] if differing else []
+        why = "; Dropout draws other numbers in each mode" if eager.draws else ""
+        text = f"the modes differ: {' and '.join(what)}{why}"
+    modes = Modes(adapter.listener.step, agree, text, differing)
+    if adapter.on_modes is not None:
+        adapter.on_modes(modes)
+    return modes
+
+
+# ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@contextlib.contextmanager
+def _stage(adapter: MindSporeAdapter, given: list[Sequence[Any]], stepping: bool) -> Iterator[tuple[Flow, Tape]]:
+    """Let the adapter look at the run in PyNative instead of the step under way."""
+    frame = Frame()
+    frame.begin(adapter.listener.step)
+    real, before, randomness = adapter.listener, dict(vars(adapter)), Randomness.now()
+    quiet = QuietListener(real, frame)
+    if stepping:
+        quiet.stepping, quiet.at_node = True, real.at_node  # type: ignore[method-assign]
+    flow = Flow(quiet, tensors.memory_of, tensors.glance_at)
+    flow.share_names(adapter.flow)
+    flow.keeping = True
+    tape = Tape()
+    tape.arm(True)
+    tape.keep_results = True
+    adapter.replaying(quiet, flow, OperatorWatch(adapter), no_cells())
+    adapter.tape, adapter.instead_of_updates, adapter.busy = tape, given, False
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            yield flow, tape
+    finally:
+        cost = adapter.cost_ns
+        vars(adapter).update(before)
+        adapter.cost_ns = cost
+        randomness.restore()
+        for state in tape.states.values():
+            state.put_in()
+
+
+@contextlib.contextmanager
+def _pynative() -> Iterator[None]:
+    mode, jit = context.get_context("mode"), os.environ.get("MS_JIT")
+    os.environ["MS_JIT"] = "0"  # read at every call of a compiled function
+    context.set_context(mode=context.PYNATIVE_MODE)
+    try:
+        yield
+    finally:
+        context.set_context(mode=mode)
+        if jit is None:
+            del os.environ["MS_JIT"]
+        else:
+            os.environ["MS_JIT"] = jit
+
+
+@contextlib.contextmanager
+def _weights_back(call: CompiledCall) -> Iterator[None]:
+    """The weights from before the step, for as long as it is run again."""
+    now = [(parameter, parameter.asnumpy().copy()) for parameter, _ in call.weights or ()]
+    for parameter, values in call.weights or ():
+        parameter.asnumpy()[...] = values
+    try:
+        yield
+    finally:
+        for parameter, values in now:
+            parameter.asnumpy()[...] = values
+
+
+def _parts(network: nn.Cell) -> Iterator[nn.Cell]:
+    for _, cell in network.cells_and_names():
+        yield cell
+
+
+def _rms(values: Any) -> float:
+    wide = np.asarray(values, np.float64)
+    return float(np.sqrt(np.mean(np.square(wide)))) if wide.size and np.isfinite(wide).all() else 0.0
+
+
+def _numbers_agree(one: float, other: float) -> bool:
+    if not np.isfinite(one) or not np.isfinite(other):
+        return bool(np.isfinite(one) == np.isfinite(other))
+    return abs(one - other) <= LOSS_AGREES * max(abs(one), abs(other))
+
+
+def _gradients_agree(one: Any, other: Any, noise: float) -> bool:
+    left, right = np.asarray(one, np.float64), np.asarray(other, np.float64)
+    if left.shape != right.shape:
+        return False
+    if not np.isfinite(left).all() or not np.isfinite(right).all():
+        return bool(np.isfinite(left).all() == np.isfinite(right).all())
+    return _rms(left - right) <= max(GRADIENT_AGREES * _rms(left), noise)
