@@ -227,6 +227,11 @@ class Player:
             for place, gradient in one.arrived.items()
             if one.serial < entry.serial and Made(one.serial, place) in values
         ]
+        if not ends and self.tape.compiled:
+            raise ReplayError(
+                "network and loss are one compiled function, which cannot be run again operator by operator;"
+                " compile the network alone, or look at it uncompiled:  TORCHDYNAMO_DISABLE=1"
+            )
         if not ends:
             raise ReplayError("the loss was computed where misstep does not listen; the next steps are kept otherwise")
         if not tensors.nonfinite([out.detach() for out, _ in ends]) and tensors.nonfinite([one for _, one in ends]):

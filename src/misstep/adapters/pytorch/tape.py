@@ -74,6 +74,8 @@ class Tape(TorchFunctionMode):
         self.threads = 0
         self.from_step = False
         """Tape from the end of an update on: learned when a loss was made without a network, or of foreign tensors."""
+        self.compiled = False
+        """The loss came out of a compiled function."""
         self.at_boundary = False
         """Keep the gradients that arrive at the outputs of networks: the loss itself cannot be run again."""
         self.foreign = False
@@ -204,7 +206,9 @@ class Tape(TorchFunctionMode):
             # Its history began before the tape did; from the next step on the tape begins with the step. When that
             # was not enough, the loss is made where no tape listens (a scripted function): catch what comes back.
             self.at_boundary = self.at_boundary or (self.from_step and not entry.uses)
-            self.from_step = True
+            # A compiled function is one piece to us, and compiled anew when somebody begins to listen around it.
+            self.compiled = any("CompiledFunction" in str(loss.grad_fn) for loss in leaves(tensors))
+            self.from_step = self.from_step or not self.compiled
         self._append(entry, None)
         for earlier in self.entries:
             if earlier.state is not None:
@@ -262,6 +266,9 @@ class Tape(TorchFunctionMode):
     # ── the mode ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        # Checked first: Dynamo traces this line when a compiled function is called, and must find nothing else.
+        if torch.compiler.is_compiling():
+            return func(*args, **(kwargs or {}))
         kwargs = kwargs or {}
         if func is torch.Tensor.backward:
             self._inside += 1
