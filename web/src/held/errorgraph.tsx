@@ -117,10 +117,17 @@ function engine(holder: HTMLElement, canvas: HTMLCanvasElement, small: HTMLCanva
     }
     let resting: ReturnType<typeof setTimeout> | undefined;
     own.moved = (camera) => {
+      tidy();
       clearTimeout(resting);
       resting = setTimeout(() => change({ cam: `${camera.k.toFixed(3)},${camera.x.toFixed(0)},${camera.y.toFixed(0)}` }), REST_MS);
     };
+    tidy();
     ends.push(() => clearTimeout(resting));
+  };
+  /** The small map is in the way while everything can be seen without it. */
+  const tidy = (): void => {
+    const { scene, camera: { k } } = own;
+    small.style.visibility = scene && scene.w * k <= own.w && scene.h * k <= own.h + 1 ? "hidden" : "visible";
   };
   const thread = new LayoutThread((scene, told) => {
     if (told && !start.length && told.length) {

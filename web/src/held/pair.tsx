@@ -6,6 +6,8 @@ import { said, t } from "../i18n";
 import { change, query } from "../state/route";
 import { defaultSlice } from "../tensor/slice";
 import type { ComparisonHeader, ComparisonTable } from "../types.gen";
+import { HeldTensor } from "./tensor";
+import { parseMoment, things } from "./things";
 import { told, w } from "./words";
 import { Verdict } from "./verdict";
 
@@ -42,8 +44,22 @@ export function PairPane({ table, row, plain = false }: { table: ComparisonTable
       {rows.verdict[row] !== "missing" && (rows.note[row] || rows.source[row]) && <p class="sides">{rows.note[row]}{rows.note[row] && rows.source[row] ? " · " : ""}<span class="mono">{rows.source[row]}</span></p>}
       {comparable(table, row)
         ? now.state === "ready" ? <Both pane={now.pane} /> : now.state === "missing" || now.state === "wrong" ? <p class="pad tone-error" role="alert">{now.text}</p> : <p class="pad dim">{t("loading")}</p>
-        : <p class="pad">{rows.verdict[row] === "shape" ? w("pair.shape") : w("pair.alone", { side: told("side", rows.left[row] ? "a" : "b") })}</p>}
+        : <Alone table={table} row={row} />}
     </div>
+  );
+}
+
+/** What cannot be laid side by side is shown by itself: the side that has it, or with another shape the one asked for. */
+function Alone({ table, row }: { table: ComparisonTable; row: number }) {
+  const { rows } = table;
+  const names = new Set(things.value.map((one) => one.name));
+  const right = !rows.left[row] || (rows.right[row] !== "" && query.value.mode === "b");
+  const address = right ? rows.right_address[row] : rows.left_address[row];
+  return (
+    <>
+      <p class="sides">{rows.left[row] && rows.right[row] ? w("pair.shape") : w("pair.alone", { side: told("side", right ? "b" : "a") })}</p>
+      <HeldTensor of={parseMoment(right ? table.b : table.a, names).name} address={address} />
+    </>
   );
 }
 

@@ -142,7 +142,7 @@ function LeftOver({ table }: { table: ComparisonTable }) {
     <section class="column gap" style={{ flex: "none" }}><h2>{w("unmatched.only", { side: told("side", which) })} <span class="dim">{count(all.length)}</span></h2>
       {all.length === 0 ? <p class="dim">{w("unmatched.none")}</p> : (
         <table data-test={`only-${which}`}><tbody>{all.slice(0, 500).map((one) => (
-          <tr key={one.address}><td class="mono wrap-anywhere">{one.name}</td><td class="dim">{one.type}</td><td class="mono dim">[{one.shape.join(",")}]</td>
+          <tr key={one.address}><td class="mono wrap-anywhere" title={one.type}>{one.name}</td><td class="mono dim">[{one.shape.join(",")}]</td>
             <td class="right"><button class="plain" onClick={() => { editing.value = which === "a" ? { left: one.node, right: "" } : { left: "", right: one.node }; change({ tab: "map" }); }}>{w("map.edit")}</button></td></tr>
         ))}</tbody></table>
       )}
