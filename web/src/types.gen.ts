@@ -395,6 +395,7 @@ export interface HitView {
   readings: ReadingView[];
   errors: ("inf" | "nan" | "no_previous" | "no_value" | "out_of_memory")[];
   outdated: boolean;
+  reason_zh: string;
 }
 
 /** Who held memory. */

@@ -34,7 +34,7 @@ test("the first step more than one per mille apart is found", () => {
   expect(divergence(series([1, 1]), series([1, 1])).first).toBeNull();
 });
 
-const hit = (id: number, birth: HitView["birth"], address: string, step = 5): HitView => ({ id, birth, address, step, rank: 0, watchpoint: 1, node: address.split(":")[0], role: "output", slot: 0, reason: "", call: 1, severity: "error", order: id, condition: "", stats: null, readings: [], errors: [], outdated: false });
+const hit = (id: number, birth: HitView["birth"], address: string, step = 5): HitView => ({ id, birth, address, step, rank: 0, watchpoint: 1, node: address.split(":")[0], role: "output", slot: 0, reason: "", call: 1, severity: "error", order: id, condition: "", stats: null, readings: [], errors: [], outdated: false, reason_zh: "" });
 
 test("what follows from an origin is one line, and one tensor is one row", () => {
   const rows = hitRows([hit(1, "origin", "a:output"), hit(2, "origin", "a:output"), hit(3, "propagated", "b:output"), hit(4, "propagated", "c:output"), hit(5, "unknown", "d:output", 6)], "all", 5, new Set());

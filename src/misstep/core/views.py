@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from misstep.core.chinese import in_chinese
 from misstep.core.graph import Phase, Source
 from misstep.core.stats import TensorStats
 from misstep.core.watch import Action, Birth, ErrorMark, Hit, Reading, Severity, Watchpoint
@@ -152,6 +153,8 @@ class HitView(Part):
     readings: tuple[ReadingView, ...] = ()
     errors: tuple[ErrorMark, ...] = ()
     outdated: bool = False
+    reason_zh: str = ""
+    """The reason in Chinese."""
 
 
 class WatchpointView(Part):
@@ -230,6 +233,7 @@ def hit_view(hit: Hit) -> HitView:
         readings=tuple(_reading(reading) for reading in hit.readings),
         errors=hit.errors,
         outdated=hit.outdated,
+        reason_zh=in_chinese(hit.reason),
     )
 
 

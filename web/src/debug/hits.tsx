@@ -3,7 +3,7 @@ import { signal, useComputed } from "@preact/signals";
 import { type Cells } from "../format/csv";
 import { count, shown } from "../format/number";
 import { slotText } from "../format/address";
-import { knows, said, t } from "../i18n";
+import { knows, lang, said, t } from "../i18n";
 import { chooseHit, chosenHit, hitKey } from "../state/debug";
 import { change, query } from "../state/route";
 import { command, hits, hitsLeft, hitTotal, moreHits, noControl, runName, shownStep, watchpoints } from "../state/run";
@@ -70,7 +70,7 @@ function HitLine({ row }: { row: Row }) {
   const { hit } = row;
   const chosen = chosenHit.value !== null && chosenHit.value.address === hit.address;
   return (
-    <div role="option" aria-selected={chosen} class={`hit-line${chosen ? " chosen" : ""}${hit.outdated ? " outdated" : ""}${hit.birth === "propagated" ? " inner" : ""}`} data-test={hit.birth === "origin" ? "origin" : "hit"} onClick={() => chooseHit(hit)} title={`${hit.address}\n${hit.reason}`}>
+    <div role="option" aria-selected={chosen} class={`hit-line${chosen ? " chosen" : ""}${hit.outdated ? " outdated" : ""}${hit.birth === "propagated" ? " inner" : ""}`} data-test={hit.birth === "origin" ? "origin" : "hit"} onClick={() => chooseHit(hit)} title={`${hit.address}\n${reason(hit)}`}>
       <span class="number step">{hit.step}</span>
       <span class="mark"><BirthMark hit={hit} /></span>
       <SeverityMark hit={hit} />
@@ -93,8 +93,12 @@ function What({ hit }: { hit: HitView }) {
     );
   }
   const tripped = hit.readings.find((one) => one.hit);
-  if (!tripped) return <>{hit.reason}</>;
+  if (!tripped) return <>{reason(hit)}</>;
   return <>{tripped.parameter.replace(/_(gt|lt|ge)$/, "")} {typeof tripped.actual === "boolean" ? String(tripped.actual) : shown(tripped.actual)}</>;
+}
+
+function reason(hit: HitView): string {
+  return (lang.value === "zh" && hit.reason_zh) || hit.reason;
 }
 
 /** What usually causes this, and what to look at next. */
@@ -102,7 +106,7 @@ function Advice({ hit }: { hit: HitView }) {
   const topic = knows("advice", hit.condition) ? hit.condition : "other";
   return (
     <aside class="advice" aria-label={t("advice.title")}>
-      <div class="row"><Icon name={hit.birth === "origin" ? "star" : "target"} tone={hit.birth === "origin" ? "warning" : "error"} /><b>{knows("condition", hit.condition) ? said("condition", hit.condition) : hit.condition}</b><span class="dim">{hit.reason}</span>
+      <div class="row"><Icon name={hit.birth === "origin" ? "star" : "target"} tone={hit.birth === "origin" ? "warning" : "error"} /><b>{knows("condition", hit.condition) ? said("condition", hit.condition) : hit.condition}</b><span class="dim">{reason(hit)}</span>
         <span class="grow" /><button class="plain" onClick={() => change({ hit: null })} aria-label={t("close")}><Icon name="cross" /></button></div>
       <p>{said("birth", hit.birth)} {said("advice", topic)}</p>
       <div class="row wrap">
