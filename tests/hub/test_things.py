@@ -185,6 +185,7 @@ def test_watchpoints_are_asked_of_a_dump_and_answered_in_a_job(ask: Ask) -> None
 
 
 def test_two_steps_open_at_the_cause_and_its_pair_is_shown(ask: Ask) -> None:
+    assert compared(ask, "one@1#0", "other@1#0")["close"]
     table = compared(ask, "one@2", "other@2")
     rows = table["rows"]
     assert (table["first"], table["cause"], rows["left"][1]) == (1, 1, "act:output")

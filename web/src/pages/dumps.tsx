@@ -13,6 +13,7 @@ import { fetchThings, sentence, things } from "../held/things";
 import { told, w } from "../held/words";
 import { ask } from "../net/api";
 import { change, currentLink, go, link, query } from "../state/route";
+import { runs } from "../state/live";
 import { runName } from "../state/run";
 import type { DumpRow, DumpTable, HitView } from "../types.gen";
 import { Icon } from "../ui/icons";
@@ -169,7 +170,7 @@ function Choose() {
     <div class="scroll grow pad column gap held" data-test="things">
       <h2>{w("dump.things")}</h2>
       <table><thead><tr><th>{w("pick.name")}</th><th>{w("pick.kind")}</th><th class="number">{w("dump.bytes")}</th></tr></thead>
-        <tbody>{things.value.map((one) => <tr key={one.name}><td><a class="mono" href={one.kind === "run" ? link(["runs", one.name, "dumps"]) : one.kind === "checkpoint" ? link(["ckpt"], { a: one.name }) : link(["dumps"], { of: one.name })}>{one.name}</a></td><td>{told("kind", one.kind)} <span class="dim">{one.format}</span></td><td class="number">{one.bytes ? bytes(one.bytes) : "–"}</td></tr>)}</tbody></table>
+        <tbody>{things.value.map((one) => <tr key={one.name}><td><a class="mono" href={one.kind === "run" && runs.value.has(one.name) ? link(["runs", one.name, "dumps"]) : one.kind === "checkpoint" ? link(["ckpt"], { a: one.name }) : link(["dumps"], { of: one.name })}>{one.name}</a></td><td>{told("kind", one.kind)} <span class="dim">{one.format}</span></td><td class="number">{one.bytes ? bytes(one.bytes) : "–"}</td></tr>)}</tbody></table>
       <p class="dim">{w("compare.elsewhere")} <code>misstep ui model.ckpt dumps/rank_0</code></p>
     </div>
   );
