@@ -1,6 +1,6 @@
 // What a person does, one story each; the name is the fact that holds afterwards.
 import { strict as assert } from "node:assert";
-import { api, inside, open, startHub, train, until } from "./lib.mjs";
+import { api, inside, open, order, startHub, train, until } from "./lib.mjs";
 import { proxy } from "./prefix.mjs";
 import { magenta, settled } from "./smoke.mjs";
 
@@ -10,11 +10,6 @@ export const PAUSE = ["--pause-at-start", "--watch", "tensor_overflow", "--then"
 /** A training that was started at the beginning and waits for us; several journeys move it on in turn. */
 async function live(c, name) {
   await until(async () => (await api(c.hub, "runs")).runs.some((one) => one.run === name && one.live && one.phase === "paused"), `${name} waits`, 60_000);
-}
-
-async function order(c, run, op) {
-  const body = JSON.stringify({ t: "cmd", id: "x", op, run });
-  await fetch(`${c.hub.url}/api/v1/runs/${run}/command`, { method: "POST", headers: { "x-misstep-token": c.hub.token, "content-type": "application/json" }, body });
 }
 
 async function phase(page, word) {
@@ -260,7 +255,7 @@ export const journeys = {
       socket.connect = () => {};
       socket.drop();
     });
-    await order(c, "cut", "continue");
+    await order(c.hub, "cut", "continue");
     await page.waitForSelector("[data-test=banner]", { timeout: 10_000 });
     const total = await until(async () => (await api(c.hub, "runs/cut/hits?limit=1")).total, "hits behind our back");
     assert.ok(total > 0);
@@ -269,6 +264,6 @@ export const journeys = {
     await page.waitForSelector("[data-test=origin]");
     await page.waitForSelector("[data-test=banner]", { state: "detached" });
     await page.context().close();
-    await order(c, "cut", "terminate");
+    await order(c.hub, "cut", "terminate");
   },
 };

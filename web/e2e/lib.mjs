@@ -57,9 +57,9 @@ export async function startHub(where, { prefix = "", port = 0, token = "" } = {}
 }
 
 /** `misstep run` of a script, debugged by the hub. */
-export function train(where, hub, script, { args = [], name = "", level = "op", more = [], program = PYTHON } = {}) {
+export function train(where, hub, script, { args = [], name = "", level = "op", more = [], program = PYTHON, env = {} } = {}) {
   const options = ["run", "--level", level, ...(name ? ["--name", name] : []), ...args, program, script, ...more];
-  return start(["-m", "misstep", ...options], { cwd: where, env: hub ? { MISSTEP_HUB: hub.link, MISSTEP_TOKEN: hub.token } : {} });
+  return start(["-m", "misstep", ...options], { cwd: where, env: { ...env, ...(hub ? { MISSTEP_HUB: hub.link, MISSTEP_TOKEN: hub.token } : {}) } });
 }
 
 export async function launch() {
@@ -97,6 +97,12 @@ export function inside(page, expression) {
 export async function api(hub, path) {
   const answer = await fetch(`${hub.url}/api/v1/${path}`, { headers: { "x-misstep-token": hub.token } });
   return answer.json();
+}
+
+/** Move a run, as another client would. */
+export async function order(hub, run, op) {
+  const body = JSON.stringify({ t: "cmd", id: "x", op, run });
+  await fetch(`${hub.url}/api/v1/runs/${run}/command`, { method: "POST", headers: { "x-misstep-token": hub.token, "content-type": "application/json" }, body });
 }
 
 /** On failure: a picture, the page's complaints, and what hub and training said. */

@@ -7,11 +7,12 @@ import { settled } from "./smoke.mjs";
 
 const OUT = join(lib.ROOT, "docs", "screenshots");
 const LOOKS = [["en", "dark"], ["zh", "light"]];
+const IN_CONTRAST = ["debugger", "crash", "statistics", "curves"];
 const only = process.argv[2] ?? "";
 mkdirSync(OUT, { recursive: true });
 
 const where = lib.folder();
-for (const name of ["train.py", "transformer.py", "twins.py"]) copyFileSync(join(lib.ROOT, "web/e2e", name), join(where, name));
+for (const name of ["train.py", "transformer.py", "twins.py", "ranks.py"]) copyFileSync(join(lib.ROOT, "web/e2e", name), join(where, name));
 const script = "train.py";
 const hub = await lib.startHub(where);
 const browser = await lib.launch();
@@ -22,9 +23,17 @@ try {
     lib.train(where, null, "transformer.py", { program: "python", name: "transformer-48", args: ["-q"] }),
   ];
   await twins(where, { program: "python", script: "twins.py" });
+  const torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "ranks.py"];
+  const ended = [
+    lib.train(where, null, script, { program: "python", name: "wrong-width", args: ["-q"], more: ["40", "0", "3", "26"] }),
+    lib.train(where, null, torchrun[0], { program: "python", name: "two-ranks", args: ["-q"], more: torchrun.slice(1), env: { MISSTEP_HANG_SECONDS: "2" } }),
+  ];
+  for (const one of ended) await one.done; // badly, as they should
   for (const one of made) if ((await one.done) !== 0) throw new Error(one.err);
   lib.train(where, hub, script, { program: "python", name: "live", args: ["--pause-at-start", "--watch", "tensor_overflow", "--then", "pause", "-q"], more: ["40", "0.01"] });
   await lib.until(async () => (await lib.api(hub, "runs")).runs.some((one) => one.run === "live" && one.phase === "paused"), "a live run", 60_000);
+  await lib.order(hub, "live", "continue");
+  await lib.until(async () => (await lib.api(hub, "runs/live/state")).reason?.kind === "watchpoint", "the watchpoint", 60_000);
   const pages = {
     runs: "runs?focus=log-of-negative&sel=log-of-negative,other-seed",
     debugger: "runs/log-of-negative/debug",
@@ -36,7 +45,11 @@ try {
     history: "runs/log-of-negative/debug?node=blocks.2/log&tab=history",
     curves: "compare/scalars?runs=log-of-negative,other-seed&base=log-of-negative&smooth=0.5",
     statistics: "runs/log-of-negative/hist?tensor=blocks.2/log:output&role=output",
-    ranks: "runs/log-of-negative/ranks",
+    ranks: "runs/two-ranks/ranks",
+    crash: "runs/wrong-width/crash",
+    "crash-order": "runs/wrong-width/crash?tab=order",
+    "crash-memory": "runs/wrong-width/crash?tab=memory",
+    "crash-hang": "runs/two-ranks/crash/hang",
     "graph-folded": "runs/transformer-48/debug?open=layers",
     "graph-unfolded": "runs/transformer-48/debug?open=layers.1.self_attn;layers.1;∇layers&node=layers.1",
     live: "runs/live/debug",
@@ -50,7 +63,7 @@ try {
   };
   for (const [name, path] of Object.entries(pages)) {
     if (only && !only.split(",").some((word) => name.includes(word))) continue;
-    for (const [lang, theme] of LOOKS) {
+    for (const [lang, theme] of [...LOOKS, ...(IN_CONTRAST.includes(name) ? [["en", "contrast"]] : [])]) {
       const page = await lib.open(browser, hub, path, { lang, theme });
       await settled(page);
       await page.waitForTimeout(400); // the last tiles are painted a frame after they arrived

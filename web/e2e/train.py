@@ -43,7 +43,7 @@ def main() -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
     for step in range(steps):
         width = 9 if step + 1 == broken else 8
-        x = torch.randn(48, width) * (40.0 if step == 4 else 1.0)
+        x = torch.randn(48, width) * (40.0 if step == 4 and not broken else 1.0)
         target = (x.sum(1) > 0).long() + 2 * (x[:, 0] > 0).long()
         loss = nn.functional.cross_entropy(model(x), target)
         optimizer.zero_grad()

@@ -1,5 +1,5 @@
 // A node: what goes in, what comes out, with statistics and a small history; one click leads to the neighbours.
-import { t } from "../i18n";
+import { said, t } from "../i18n";
 import { count } from "../format/number";
 import { api } from "../base";
 import { chooseNode, chosenItem, chosenNode, info, infoProblem, keyOf, slotKey } from "../state/debug";
@@ -34,7 +34,7 @@ export function NodeTab() {
 function Facts({ node }: { node: NodeInfo }) {
   return (
     <div class="row wrap">
-      <b class="mono">{node.name}</b><span class="chip">{node.type}</span><span class="dim">{node.phase}</span>
+      <b class="mono">{node.name}</b><span class="chip">{node.type}</span><span class="dim">{said("crash.phase", node.phase)}</span>
       {node.order > 0 && <span class="dim mono">{t("node.order", { n: count(node.order) })}</span>}
       {node.source && <button class="plain mono" onClick={() => change({ tab: "source" }, true)}><Icon name="file" />{node.source.file.split("/").pop()}:{node.source.line}</button>}
       {node.forward && <button class="plain mono" onClick={() => jump(node.forward)}>{t("node.forward")} {node.forward}</button>}

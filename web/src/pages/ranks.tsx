@@ -2,7 +2,7 @@
 import { signal, useSignalEffect } from "@preact/signals";
 import { Chart } from "../charts/chart";
 import { curveCells } from "../format/csv";
-import { bytes, count, num } from "../format/number";
+import { bytes, count, num, shown } from "../format/number";
 import { said, t } from "../i18n";
 import { ask } from "../net/api";
 import { runs } from "../state/live";
@@ -33,22 +33,30 @@ export function RanksPage() {
   });
   const views = state.value?.ranks.length ? state.value.ranks : (detail.value?.ranks ?? []);
   const curves = losses.value?.run === runName.value ? losses.value.all : [];
+  // Of a run that is over nobody tells where a rank stands, or what it holds in memory.
+  const live = views.some((one) => one.place || one.host || one.memory_limit);
+  const end = runs.value.get(runName.value)?.state;
+  const records = detail.value?.records ?? [];
   return (
     <div class="scroll grow pad column gap">
-      <table>
-        <thead><tr><th class="number">{t("rank")}</th><th>{t("ranks.phase")}</th><th class="number">{t("step")}</th><th>{t("ranks.place")}</th><th>{t("ranks.host")}</th><th class="number">{t("ranks.memory")}</th><th class="number">{t("hits.title")}</th><th /></tr></thead>
+      {records.length > 0 && <p class="row"><Icon name="crash" tone="error" />{t("ranks.record")}<a class="button" href={link(["runs", runName.value, "crash", records[0]], { tab: ranks.length > 1 ? "ranks" : null })}>{t("banner.openRecord")}</a></p>}
+      <table class="ranks-table">
+        <thead><tr><th class="number">{t("rank")}</th><th>{t("ranks.phase")}</th><th class="number">{t("step")}</th><th class="number">{t("tag.loss")}</th>{live && <><th>{t("ranks.place")}</th><th>{t("ranks.host")}</th><th class="number">{t("ranks.memory")}</th></>}<th class="number">{t("hits.title")}</th><th /></tr></thead>
         <tbody>{ranks.map((rank) => {
           const view = views.find((one) => one.rank === rank);
           const mine = hits.value.filter((hit) => hit.rank === rank);
-          const last = curves.find((one) => one.rank === rank)?.x.at(-1);
+          const curve = curves.find((one) => one.rank === rank);
           return (
             <tr key={rank}>
               <td class="number">{rank}</td>
-              <td>{view ? <PhaseMark phase={view.alive || isOver(view.phase) ? view.phase : "lost"} /> : <PhaseMark phase="offline" />}</td>
-              <td class="number">{view?.step ?? last ?? "–"}</td>
-              <td class="mono">{view?.place ? `${view.place.node} (${said("when", view.place.when)})` : "–"}{view?.reason ? ` · ${said("reason", view.reason.kind, { wp: view.reason.watchpoint ?? "", rank: view.reason.rank ?? "" })}` : ""}</td>
-              <td class="mono">{view?.host ? `${view.host}:${view.pid}` : "–"}</td>
-              <td class="number">{view?.memory_limit ? `${bytes(view.memory_bytes)} / ${bytes(view.memory_limit)}` : "–"}</td>
+              <td>{view && !isOver(view.phase) ? <PhaseMark phase={view.alive ? view.phase : "lost"} /> : <PhaseMark phase={view?.phase ?? "offline"} text={end ? said("runState", end) : undefined} />}</td>
+              <td class="number">{count(view?.step || curve?.x.at(-1) || 0)}</td>
+              <td class="number">{shown(curve?.y.at(-1))}</td>
+              {live && <>
+                <td class="mono">{view?.place ? `${view.place.node} (${said("when", view.place.when)})` : "–"}{view?.reason ? ` · ${said("reason", view.reason.kind, { wp: view.reason.watchpoint ?? "", rank: view.reason.rank ?? "" })}` : ""}</td>
+                <td class="mono">{view?.host ? `${view.host}:${view.pid}` : "–"}</td>
+                <td class="number">{view?.memory_limit ? `${bytes(view.memory_bytes)} / ${bytes(view.memory_limit)}` : "–"}</td>
+              </>}
               <td class="number"><span class="row" style={{ justifyContent: "flex-end" }}>{mine.some((hit) => hit.birth === "origin") && <Icon name="star" tone="warning" title={t("hits.origin")} />}{count(mine.length)}</span></td>
               <td class="right"><a class="button" href={link(["runs", runName.value, "debug"], { rank })}>{t("ranks.open")}</a></td>
             </tr>
