@@ -17,10 +17,8 @@ export async function twins(where, { program, script = join(ROOT, "web", "e2e", 
 
 export const heldPages = {
   dumps: "runs/left/dumps?step=1&q=blocks.2.norm&tensor=blocks.2.norm:output@1%230&watch=max+%3E+2+on+*:output",
-  foreign: "dumps?of=foreign&q=head",
   comparison: "compare/dumps?a=left@1&b=right@1&q=norm",
   map: "compare/dumps?a=left@1&b=foreign&tab=map&q=head",
-  checkpoint: "ckpt?a=left.pth&q=embed&weight=model.embed.weight",
   checkpoints: "ckpt?a=left.pth&b=right.pth&q=embed&weight=model.embed.weight",
 };
 

@@ -124,7 +124,7 @@ function Apart({ names, base }: { names: string[]; base: string }) {
         return (
           <p key={one.label} class={gap.first === null ? "tone-ok" : "tone-warning"}><b class="mono">{one.label}</b>{" "}
             {gap.first === null ? t("scalars.within") : `${t("scalars.first", { step: gap.first, gap: perMille(gap.y[at]) })} ${early ? t("scalars.forward") : t("scalars.backward")} `}
-            {gap.first !== null && <a href={link(["compare", "dumps"], { a: base, b: one.label })}>{t("page.comparison")}</a>}</p>
+            {gap.first !== null && <a class="button" href={link(["compare", "dumps"], { a: base, b: one.label })}>{t("page.comparison")}</a>}</p>
         );
       })}
     </figure>
