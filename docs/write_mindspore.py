@@ -19,10 +19,6 @@ REASONS = {
         "not at module level: Python sees nothing inside compiled code; nodes come with `--level op`",
         "module 级没有：编译后的代码内部 Python 看不到；节点数据用 `--level op`",
     ),
-    "stepping": (
-        "no: a graph runs as one piece; pausing works between steps",
-        "不支持：一张图整体执行；可在轮次之间暂停",
-    ),
     "gradients": (
         "where the optimizer is called by itself; otherwise with `--level op`",
         "优化器单独调用时可见；否则用 `--level op`",
@@ -47,6 +43,9 @@ FORWARD = f"{STORY}::test_log_of_a_negative_is_named_by_node_and_line"
 BACKWARD = f"{STORY}::test_a_bad_derivative_is_named_by_the_line_of_its_forward"
 UPDATE = f"{STORY}::test_an_optimizer_that_writes_nan_is_blamed"
 IDENTICAL = f"{STORY}::test_training_is_bit_identical_at_every_level"
+EAGER = "tests/adapters/mindspore/test_eager.py"
+WALK = f"{EAGER}::test_whoever_walks_from_node_to_node_walks_through_a_compiled_step"
+AGREE = f"{EAGER}::test_every_step_in_both_modes_agrees_and_leaves_no_trace"
 COMPILE = f"{FAILURES}::test_a_network_that_does_not_compile_is_a_run_with_the_line_and_the_node"
 
 GRAPH_MODE: dict[str, str] = {
@@ -83,8 +82,8 @@ GRAPH_MODE: dict[str, str] = {
     "a_failure_of_the_listener_is_its_trouble_and_training_goes_on": "same",
     "an_exception_of_the_users_code_passes_unchanged_and_is_told_once": COMPILE,
     "who_wants_a_tensor_gets_it_with_its_row": "same",
-    "while_stepping_every_module_and_the_optimizer_are_places": "stepping",
-    "without_stepping_there_are_no_places": "stepping",
+    "while_stepping_every_module_and_the_optimizer_are_places": WALK,
+    "without_stepping_there_are_no_places": AGREE,
     "before_an_update_gradients_are_complete_and_weights_untouched": "gradients",
     "an_adopted_model_is_named_before_it_runs": "same",
     "it_knows_what_it_cost": "same",

@@ -17,6 +17,7 @@ import mindspore as ms
 import numpy as np
 from mindspore import amp, nn, ops
 
+from misstep.adapters.base import adapter_named
 from misstep.errors import TrainError, need
 from misstep.train.data import columns_of, data_and_label
 from misstep.train.loss_scale import LossScale
@@ -134,10 +135,21 @@ class TrainOneStep(nn.Cell):
             self.loss_scale.update_loss_scale(False)
             return loss
         overflow = not bool(finite)
+        updates = watched_updates()
+        if updates is not None:
+            updates.loss_scale = scale
         if not overflow:
             self.optimizer(gradients)
+        elif updates is not None:
+            updates.skip(self.optimizer, scale)
         self.loss_scale.update_loss_scale(overflow)
         return loss, overflow, scale
+
+
+def watched_updates() -> Any:
+    """misstep's account of the step under way, where it watches; a skipped update leaves no other trace."""
+    adapter: Any = adapter_named("mindspore")
+    return adapter.updates if adapter.listening is not None else None
 
 
 def build_steps(recipe: Recipe) -> MindSporeSteps:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby
+from typing import Any
 
 import mindspore as ms
 import numpy as np
@@ -10,9 +11,10 @@ import pytest
 from mindspore import nn
 from mindspore.experimental import optim
 from mindspore.graph import api
-from tests.adapters.mindspore.trainings import INPUTS, STYLES, Fault, Style, train, watch
+from tests.adapters.mindspore.trainings import INPUTS, STYLES, TARGETS, Fault, Plain, Style, settle, train, watch
+from tests.contract.recording import Recording
 
-from misstep.adapters.base import Level
+from misstep.adapters.base import Level, adapter_named
 from misstep.adapters.mindspore import tensors
 
 PLACES = ["fc1:output", "bad:output", "act:output", "fc2:output", "Net:output", "MSELoss:output"]
@@ -143,6 +145,82 @@ def test_a_rate_from_a_list_is_read_by_step() -> None:
     assert [update.learning_rate for update in recording.updates] == pytest.approx(rates)
 
 
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+def test_a_rate_from_a_schedule_is_computed(mode: int) -> None:
+    options: dict[str, Any] = {
+        "mode": mode,
+        "model_of": lambda fault: Plain(),
+        "optimizer_of": lambda parameters: nn.SGD(parameters, nn.ExponentialDecayLR(0.1, 0.5, 1)),
+    }
+    recording, result = watch("functional", **options)
+    assert [update.learning_rate for update in recording.updates] == pytest.approx([0.1, 0.05, 0.025])
+    assert result == train("functional", **options)
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+def test_optimizers_called_after_one_backward_share_a_step() -> None:
+    recording, adapter = Recording(), adapter_named("mindspore")
+    model = settle(Plain())
+    weights = model.trainable_params()
+    optimizers = [nn.SGD(weights[:2], 0.1), nn.Momentum(weights[2:], 0.05, 0.9)]
+
+    def forward(x: ms.Tensor) -> ms.Tensor:
+        return model(x).sum()
+
+    differentiate = ms.value_and_grad(forward, None, weights)
+    adapter.attach(recording)
+    try:
+        adapter.set_level("module")
+        for optimizer in optimizers:
+            adapter.adopt(model, optimizer)
+        for _ in range(3):
+            _, gradients = differentiate(ms.Tensor(INPUTS))
+            optimizers[0](gradients[:2])
+            optimizers[1](gradients[2:])
+    finally:
+        adapter.detach()
+    assert recording.events == ["going_live", *[*["before_update", "after_update"] * 2, "step_done"] * 3]
+    assert recording.addresses(2, "grad") == [f"{weight.name}:grad" for weight in weights]
+    assert recording.addresses(2, "param") == [f"{weight.name}:param" for weight in weights]
+    assert len(recording.updates) == 3
+
+
+@pytest.mark.parametrize("whose", ["amp", "misstep"])
+def test_an_update_that_a_loss_scale_skips_is_told(whose: str) -> None:
+    from mindspore import amp
+
+    from misstep.train.loss_scale import DynamicLossScaleUpdateCell
+    from misstep.train.steps_mindspore import train_one_step
+
+    recording, adapter = Recording(), adapter_named("mindspore")
+    model, loss_of = settle(Plain()), nn.MSELoss()
+    optimizer = nn.SGD(model.trainable_params(), 0.01)
+    scaler = amp.DynamicLossScaler(1024, 2, 100)
+    network = train_one_step(nn.WithLossCell(model, loss_of), optimizer, DynamicLossScaleUpdateCell(1024, 2, 100))
+
+    def forward(x: ms.Tensor, target: ms.Tensor) -> ms.Tensor:
+        return scaler.scale(loss_of(model(x), target))
+
+    differentiate = ms.value_and_grad(forward, None, optimizer.parameters)
+    adapter.attach(recording)
+    try:
+        adapter.set_level("guard")
+        for bad in (False, True, False, False):
+            batch = ms.Tensor(INPUTS * np.float32(np.inf if bad else 1)), ms.Tensor(TARGETS)
+            if whose == "misstep":
+                network(*batch)
+                continue
+            _, gradients = differentiate(*batch)
+            finite = amp.all_finite(gradients)
+            if finite:
+                optimizer(scaler.unscale(gradients))
+            scaler.adjust(finite)
+    finally:
+        adapter.detach()
+    told = [(update.overflow, update.loss_scale) for update in recording.updates]
+    assert told == [(False, 1024.0), (True, 1024.0), (False, 512.0), (False, 512.0)]
+
+
 def test_an_optimizer_that_changes_nothing_on_this_platform_shows_unchanged_weights() -> None:
     """mint optimizers write in place, and in-place operators are silent on the CPU."""
     recording, _ = watch("functional", optimizer_of=lambda parameters: ms.mint.optim.SGD(parameters, 0.05))
@@ -151,10 +229,6 @@ def test_an_optimizer_that_changes_nothing_on_this_platform_shows_unchanged_weig
 
 
 def test_two_networks_keep_their_names_apart() -> None:
-    from tests.contract.recording import Recording
-
-    from misstep.adapters.base import adapter_named
-
     class Maker(nn.Cell):
         def __init__(self) -> None:
             super().__init__()
@@ -205,10 +279,6 @@ def test_a_compiled_function_among_cells_is_one_place() -> None:
 
 def test_a_forked_child_is_silent() -> None:
     import os
-
-    from tests.contract.recording import Recording
-
-    from misstep.adapters.base import adapter_named
 
     recording, adapter = Recording(), adapter_named("mindspore")
     adapter.attach(recording)

@@ -20,21 +20,22 @@ import mindspore as ms
 from mindspore import context, nn
 from mindspore.graph.api import _pynative_executor
 
-from misstep.adapters.base import Level, Listener, Place, Update
+from misstep.adapters.base import Level, Listener
 from misstep.adapters.calls import Call
 from misstep.adapters.flow import Flow
 from misstep.adapters.mindspore import tensors
 from misstep.adapters.mindspore.again import Again
-from misstep.adapters.mindspore.compiled import CompiledCode, scalar_of
+from misstep.adapters.mindspore.compiled import CompiledCode
 from misstep.adapters.mindspore.eager import EagerStep
 from misstep.adapters.mindspore.facts import Facts
 from misstep.adapters.mindspore.guard import Guard, Nothing
-from misstep.adapters.mindspore.names import OPTIMIZERS, WRAPPERS, Names, learning_rate
+from misstep.adapters.mindspore.names import OPTIMIZERS, WRAPPERS, Names
 from misstep.adapters.mindspore.ops import OperatorWatch
 from misstep.adapters.mindspore.seams import Seams
 from misstep.adapters.mindspore.tape import Tape
+from misstep.adapters.mindspore.updates import Updates
 from misstep.adapters.recording import OnNetwork
-from misstep.core.cells import BACKWARD, BETWEEN, ENTERED, FORWARD, OPTIMIZER, PHASE, TRAIL, TRAIL_MASK, Cells, no_cells
+from misstep.core.cells import BACKWARD, BETWEEN, ENTERED, FORWARD, PHASE, TRAIL, TRAIL_MASK, Cells, no_cells
 
 
 class MindSporeAdapter(Facts, Again):
@@ -72,11 +73,7 @@ class MindSporeAdapter(Facts, Again):
         self.rehearsed: EagerStep | None = None
         """The compiled step under way, as it came out in PyNative."""
         self._result: Any = None
-        self._losses: list[Any] = []
-        """Of the step under way, as tensors: to read one is to wait for it."""
-        self._owed: list[Any] = []
-        """Losses of compiled code that nobody has waited for yet; they have no row."""
-        self._gradients: dict[int, Any] = {}
+        self.updates = Updates(self)
         self._hooked: dict[int, Any] = {}
         """By row: the handle of the hook that hears its gradient."""
         self._initial: dict[int, weakref.ref[ms.Parameter]] = {}
@@ -101,6 +98,8 @@ class MindSporeAdapter(Facts, Again):
         self.busy = False
 
     def detach(self) -> None:
+        if self._listener is not None:
+            self.updates.close()
         self.busy = True
         self.seams.remove()
         self._listener = None
@@ -120,7 +119,7 @@ class MindSporeAdapter(Facts, Again):
         self._listener, self.flow, self.operators, self.cells = listener, flow, operators, cells
         self.level, self.on_network = "op", None
         self.network_ran, self.forwards, self.depth, self._result = False, 0, 0, None
-        self._losses, self._owed, self._gradients, self._hooked = [], [], {}, {}
+        self.updates, self._hooked = Updates(self), {}
 
     def adopt(self, model: object, optimizer: object | None = None) -> None:
         if isinstance(model, nn.Cell):
@@ -149,7 +148,7 @@ class MindSporeAdapter(Facts, Again):
 
     def gradient(self, parameter: Any) -> Any | None:
         """What the optimizer is being given for this parameter; known between before_update and step_done."""
-        return self._gradients.get(id(parameter))
+        return self.updates.gradients.get(id(parameter))
 
     # ---- cells ----
 
@@ -158,7 +157,9 @@ class MindSporeAdapter(Facts, Again):
             if self.instead_of_updates is not None:
                 self.instead_of_updates.append(tensors.leaves(args[0] if args else ()))
                 return ms.Tensor(True)
-            return self._update(lambda: call(cell, *args, **kwargs), cell, args[0] if args else (), sys._getframe(2))
+            return self.updates.update(
+                lambda: call(cell, *args, **kwargs), cell, args[0] if args else (), sys._getframe(2)
+            )
         cells = self.cells
         cells[ENTERED] = entered = cells[ENTERED] + 1
         cells[TRAIL + (entered & TRAIL_MASK)] = id(cell)
@@ -178,6 +179,8 @@ class MindSporeAdapter(Facts, Again):
     ) -> Any:
         """A cell that no other watched cell called. MindSpore's own wrappers are looked through."""
         wrapper = isinstance(cell, WRAPPERS)
+        if outermost:
+            self.updates.close()
         with self.guarded("before a network"):
             self.tape.begins()
             if not wrapper:
@@ -220,7 +223,7 @@ class MindSporeAdapter(Facts, Again):
         self.names.adopt(cell)
         self.tape.network_begins(cell)
         self.network_ran = self.network_ran or bool(cell.trainable_params())
-        self._go_live()
+        self.go_live()
 
     def hear_gradient(self, tensor: Any) -> None:
         """Have the gradient of this tensor told when backward reaches it; one hook per tensor and step."""
@@ -259,6 +262,8 @@ class MindSporeAdapter(Facts, Again):
         """The forward of value_and_grad; for TrainOneStepCell, whose network has run already, it only answers."""
         ran = self._result
         with self.guarded("before a forward"):
+            if ran is None:
+                self.updates.forward_begins(function)
             self.tape.begins()
             self.tape.forward(function, args, kwargs)
         with self._recording(self.forwards == 0):
@@ -279,7 +284,7 @@ class MindSporeAdapter(Facts, Again):
         result, self._result = self._result, None
         if weights is not None:
             with self.guarded("at backward"):
-                self.tell_loss(result)
+                self.updates.tell_loss(result)
                 self.tape.backward_begins(result, obj, operation, weights, rest)
         self.busy = True
         self.cells[PHASE] = BACKWARD
@@ -296,96 +301,13 @@ class MindSporeAdapter(Facts, Again):
         finally:
             self.busy = self._listener is None
 
-    def tell_loss(self, result: Any) -> None:
-        self._go_live()
-        for loss in tensors.leaves(result)[:1]:
-            self._losses.append(loss)
-            if self.level != "off":
-                self.flow.loss(loss)
-
-    def owe_loss(self, result: Any) -> None:
-        """The loss of a graph that may still be running: told once its gradients are there."""
-        self._go_live()
-        self._owed.append(result)
-
-    # ---- updates ----
-
-    def _update(self, run: Callable[[], Any], optimizer: nn.Cell, gradients: Any, frame: FrameType) -> Any:
-        """A call of an optimizer: one step ends with it."""
-        rate = None
-        with self.guarded("before an update"):
-            rate = self.before_update(optimizer, tensors.leaves(gradients), frame)
-        self.cells[PHASE] = OPTIMIZER
-        result = self.undisturbed(run)
-        self.cells[PHASE] = BETWEEN
-        self.after_update([optimizer], rate)
-        return result
-
-    def before_update(self, optimizer: nn.Cell, gradients: Sequence[Any], frame: FrameType) -> float | None:
-        node = self.names.optimizer(optimizer, frame)
-        self._go_live()
-        self._tell_initial()
-        self._read_what_passed(gradients)
-        self.tape.learn()
-        pairs = list(zip(optimizer.parameters, gradients))
-        self._gradients = {id(parameter): gradient for parameter, gradient in pairs}
-        if self.level == "guard":
-            bad = self.flow.bad_only([gradient for _, gradient in pairs])
-            pairs = [pair for place, pair in enumerate(pairs) if place in bad]
-        if self.level != "off":
-            named = [(self.names.parameter(parameter), parameter, gradient) for parameter, gradient in pairs]
-            self.flow.gradients((name, *pair, self.names.users(name)) for name, *pair in named)
-        rate = tensors.number(learning_rate(optimizer))
-        self.compare_with_rehearsal()
-        if self.listener.stepping:
-            self.listener.at_node(Place(node, "optimizer", "before", "optimizer"))
-        self.listener.before_update(self)
-        return rate
-
-    def _read_what_passed(self, gradients: Sequence[Any]) -> None:
-        for gradient in gradients[:1]:
-            # To wait for the loss of a graph is to spin, to wait for the last of its results is to sleep (measured:
-            # half of the CPU time of a step in graph mode). The gradient of the first weight comes last.
-            gradient.data_ptr()
-        owed, self._owed = self._owed, []
-        for result in owed:
-            if (loss := scalar_of(result)) is not None:
-                self.tell_loss(loss)
-        self.flow.settle()
-
-    def after_update(self, optimizers: Sequence[nn.Cell], rate: float | None) -> None:
-        with self.guarded("after an update"):
-            self.flow.settle()
-            weights = [parameter for optimizer in optimizers for parameter in optimizer.parameters]
-            if self.level == "guard":
-                bad = self.flow.bad_only(weights)
-                weights = [weight for place, weight in enumerate(weights) if place in bad]
-            if self.level != "off":
-                self.flow.weights((self.names.parameter(weight), weight) for weight in weights)
-            if self.listener.stepping:
-                node = self.names.optimizer(optimizers[0])
-                self.listener.at_node(Place(node, "optimizer", "after", "optimizer"))
-            self.listener.after_update(self)
-            if self.replayed is not None and self.tape.compiled is not None and self.level != "off":
-                self.flow.weights((self.names.parameter(weight), weight) for weight in weights)
-        with self.guarded("at the end of a step"):
-            read = [tensors.number(loss) for loss in self._losses]
-            losses, self._losses = tuple(loss for loss in read if loss is not None), []
-            update = Update(
-                loss=losses[-1] if losses else None,
-                losses=losses if len(losses) > 1 else (),
-                learning_rate=rate,
-                optimizer=type(optimizers[0]).__name__,
-            )
-            try:
-                self.listener.step_done(self, update)
-            finally:
-                self.flow.end_step()
-                self.tape.clear()
-                self.search = self.replayed = self.rehearsed = None
-                self._hooked.clear()
-                self._gradients.clear()
-                self.network_ran = False
+    def step_ended(self) -> None:
+        """Forget the step; the listener has begun the next."""
+        self.flow.end_step()
+        self.tape.clear()
+        self.search = self.replayed = self.rehearsed = None
+        self._hooked.clear()
+        self.network_ran = False
 
     # ---- manners ----
 
@@ -400,16 +322,16 @@ class MindSporeAdapter(Facts, Again):
         finally:
             self.busy = self._listener is None
 
-    def _go_live(self) -> None:
+    def go_live(self) -> None:
         if not self._live:
             self._live = True
             self.thread = get_ident()
             try:
                 self.listener.going_live(self)
             finally:
-                self._tell_initial()
+                self.tell_initial()
 
-    def _tell_initial(self) -> None:
+    def tell_initial(self) -> None:
         """Step 0: every weight as it was before anything moved it, told once."""
         if self.level not in ("module", "op"):
             return

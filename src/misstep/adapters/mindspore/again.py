@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from misstep.adapters.mindspore.adapter import MindSporeAdapter
     from misstep.adapters.mindspore.eager import EagerStep, Modes
     from misstep.adapters.mindspore.replay import SampleSearch
+    from misstep.adapters.mindspore.updates import Updates
 
 
 class Again:
@@ -25,7 +26,7 @@ class Again:
     tape: Tape
     flow: Flow
     rehearsed: EagerStep | None
-    _losses: list[Any]
+    updates: Updates
     search: SampleSearch | None = None
     replayed: Flow | None = None
     """Of the last replay."""
@@ -74,12 +75,9 @@ class Again:
         values: Array = tensors.array(tensor)[index]
         return values
 
-    def loss_so_far(self) -> float | None:
-        return tensors.number(self._losses[-1]) if self._losses else None
-
     def compare_with_rehearsal(self) -> None:
         """Once a compiled step has a loss: did it come out as it did in PyNative?"""
-        if self.rehearsed is not None and self._losses:
+        if self.rehearsed is not None and self.updates.losses:
             from misstep.adapters.mindspore.eager import compare_modes
 
             rehearsed, self.rehearsed = self.rehearsed, None

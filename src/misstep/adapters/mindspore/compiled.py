@@ -18,7 +18,7 @@ from mindspore import nn
 from misstep.adapters.calls import Call
 from misstep.adapters.mindspore.eager import CompiledCall, hold_weights, run_eagerly
 from misstep.adapters.mindspore.names import OPTIMIZERS
-from misstep.adapters.mindspore.tensors import leaves
+from misstep.adapters.mindspore.tensors import leaves, scalar_of
 
 if TYPE_CHECKING:
     from misstep.adapters.mindspore.adapter import MindSporeAdapter
@@ -67,11 +67,12 @@ class CompiledCode:
         if adapter.forwards or adapter.depth:
             return self._place(run, executor, args, kwargs)
         if executor.fn.__name__ == "after_grad":
+            adapter.updates.close()
             self._rehearse(compiled)
         result = adapter.undisturbed(run)
         with adapter.guarded("after a compiled function"):
             if executor.fn.__name__ == "after_grad":
-                adapter.owe_loss(result)
+                adapter.updates.owe_loss(result)
         return result
 
     def _rehearse(self, call: CompiledCall) -> None:
@@ -87,9 +88,9 @@ class CompiledCode:
 
     def _step(self, run: Callable[[], Any], call: CompiledCall, frame: FrameType) -> Any:
         adapter, optimizers = self.adapter, call.optimizers
-        rate = None
+        adapter.updates.close()
         with adapter.guarded("before a compiled step"):
-            rate = adapter.before_update(optimizers[0], (), frame)
+            adapter.updates.before(optimizers[0], (), frame)
         self._rehearse(call)
         with adapter.guarded("before a compiled step"):
             if adapter.tape.compiled is call:
@@ -98,9 +99,9 @@ class CompiledCode:
         with adapter.guarded("after a compiled step"):
             loss = scalar_of(result)
             if loss is not None:
-                adapter.tell_loss(loss)
+                adapter.updates.tell_loss(loss)
             adapter.compare_with_rehearsal()
-        adapter.after_update(optimizers, rate)
+        adapter.updates.after(optimizers, whole=True)
         return result
 
     def _place(self, run: Callable[[], Any], executor: Any, args: Any, kwargs: Any) -> Any:
@@ -134,12 +135,6 @@ def optimizers_of(thing: Any) -> list[nn.Cell]:
         found = {id(optimizer): weakref.ref(optimizer) for optimizer in _search(thing, _DEEPEST)}
         known = _KNOWN[id(thing)] = (_reference(thing), list(found.values()))
     return [optimizer for reference in known[1] if (optimizer := reference()) is not None]
-
-
-def scalar_of(result: Any) -> Any | None:
-    """The first tensor returned, when it has one element: a loss."""
-    tensors = leaves(result)
-    return tensors[0] if tensors and tensors[0].size == 1 else None
 
 
 def title_of(function: Any) -> str:

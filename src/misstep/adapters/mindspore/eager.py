@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter_ns
@@ -19,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import mindspore as ms
 import numpy as np
-from mindspore import context, nn
+from mindspore import nn
 
 from misstep.adapters.flow import Flow
 from misstep.adapters.frame import Frame
 from misstep.adapters.mindspore import tensors
+from misstep.adapters.mindspore.mode import pynative
 from misstep.adapters.mindspore.moment import Randomness
 from misstep.adapters.mindspore.ops import OperatorWatch
 from misstep.adapters.mindspore.tape import Tape
@@ -92,7 +92,7 @@ def run_eagerly(adapter: MindSporeAdapter, call: CompiledCall, *, stepping: bool
     if call.too_large:
         raise ReplayError(f"a compiled step moves more than {MOST_HELD_MB} MB of weights: they are not kept before it")
     given: list[Sequence[Any]] = []
-    with _weights_back(call), _stage(adapter, given, stepping) as (flow, tape), _pynative():
+    with _weights_back(call), _stage(adapter, given, stepping) as (flow, tape), pynative():
         call.eagerly()
         entries = [entry for entry in tape.entries if entry.backward is not None]
         if not entries:
@@ -121,7 +121,7 @@ def replay_compiled(adapter: MindSporeAdapter, call: CompiledCall) -> Replayed:
 
 def compare_modes(adapter: MindSporeAdapter, eager: EagerStep) -> Modes:
     """Whether the step under way came out in graph mode as it did in PyNative; told to whoever wants to know."""
-    compiled = adapter.loss_so_far()
+    compiled = adapter.updates.loss_so_far()
     gradients = {
         adapter.names.parameter(weight): tensors.array(gradient)
         for _, weight in adapter.parameters()
@@ -182,21 +182,6 @@ def _stage(adapter: MindSporeAdapter, given: list[Sequence[Any]], stepping: bool
         randomness.restore()
         for state in tape.states.values():
             state.put_in()
-
-
-@contextlib.contextmanager
-def _pynative() -> Iterator[None]:
-    mode, jit = context.get_context("mode"), os.environ.get("MS_JIT")
-    os.environ["MS_JIT"] = "0"  # read at every call of a compiled function
-    context.set_context(mode=context.PYNATIVE_MODE)
-    try:
-        yield
-    finally:
-        context.set_context(mode=mode)
-        if jit is None:
-            del os.environ["MS_JIT"]
-        else:
-            os.environ["MS_JIT"] = jit
 
 
 @contextlib.contextmanager

@@ -17,8 +17,10 @@ from typing import Any
 import mindspore as ms
 from mindspore import nn
 from mindspore.experimental.optim.optimizer import Optimizer as TorchLikeOptimizer
+from mindspore.nn.learning_rate_schedule import LearningRateSchedule
 
 from misstep.adapters.frame import Catalog
+from misstep.adapters.mindspore.mode import pynative
 from misstep.adapters.source import user_source
 from misstep.core.graph import Source
 
@@ -146,7 +148,7 @@ class Names:
 
 
 def learning_rate(optimizer: nn.Cell) -> Any:
-    """The rate of the next update as a tensor or number; None when only a compiled schedule knows it."""
+    """The rate of the next update as a tensor or number; None when nobody can tell."""
     groups = getattr(optimizer, "param_groups", None)
     if groups:
         return groups[0].get("lr")
@@ -158,4 +160,7 @@ def learning_rate(optimizer: nn.Cell) -> Any:
     if isinstance(table, ms.Tensor) and table.ndim == 1 and step is not None:
         rates = table.asnumpy()
         return float(rates[min(int(step.asnumpy().reshape(-1)[0]), len(rates) - 1)])
+    if isinstance(rate, LearningRateSchedule) and step is not None:
+        with pynative():
+            return rate.construct(ms.Tensor(step.asnumpy().copy()))
     return rate if isinstance(rate, ms.Tensor) else None

@@ -88,3 +88,9 @@ def number(tensor: Any) -> float | None:
         return None
     values = np.asarray(array(tensor), np.float64)
     return float(values.mean()) if values.size else None
+
+
+def scalar_of(result: Any) -> Any | None:
+    """The first tensor returned, when it has one element: a loss."""
+    found = leaves(result)
+    return found[0] if found and found[0].size == 1 else None

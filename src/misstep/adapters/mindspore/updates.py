@@ -1,0 +1,212 @@
+"""Where a step of MindSpore training ends: an optimizer is called, or a loss scale skips the call.
+
+A step is one update. Several optimizers called after one backward share a step; one that is called twice, or another
+forward in between, begins the next. With a single optimizer the step ends with its update; with several, when the next
+forward begins.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from mindspore import nn
+from mindspore.amp import LossScaler
+
+from misstep.adapters.base import Place, Update
+from misstep.adapters.mindspore import tensors
+from misstep.adapters.mindspore.names import learning_rate
+from misstep.core.cells import BETWEEN, OPTIMIZER, PHASE
+
+if TYPE_CHECKING:
+    from misstep.adapters.mindspore.adapter import MindSporeAdapter
+
+
+class Updates:
+    """The losses, gradients and optimizers of the step under way."""
+
+    def __init__(self, adapter: MindSporeAdapter) -> None:
+        self.adapter = adapter
+        self.losses: list[Any] = []
+        """As tensors: to read one is to wait for it."""
+        self.owed: list[Any] = []
+        """Losses of compiled code that nobody has waited for yet; they have no row."""
+        self.gradients: dict[int, Any] = {}
+        """By id of a parameter."""
+        self.stepped: list[nn.Cell] = []
+        """Optimizers that have updated their weights in this step."""
+        self.loss_scale: float | None = None
+        self.scaler: Any = None
+        """MindSpore's own loss scale, where a functional loop uses one."""
+        self._scale_before: float | None = None
+        self._rate: float | None = None
+
+    # ── losses ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def tell_loss(self, result: Any) -> None:
+        adapter = self.adapter
+        adapter.go_live()
+        for loss in tensors.leaves(result)[:1]:
+            self.losses.append(loss)
+            if adapter.level != "off":
+                adapter.flow.loss(loss)
+
+    def owe_loss(self, result: Any) -> None:
+        """The loss of a graph that may still be running: told once its gradients are there."""
+        self.adapter.go_live()
+        self.owed.append(result)
+
+    def loss_so_far(self) -> float | None:
+        return tensors.number(self.losses[-1]) if self.losses else None
+
+    # ── one update ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def update(self, run: Callable[[], Any], optimizer: nn.Cell, gradients: Any, frame: FrameType) -> Any:
+        """A call of an optimizer."""
+        adapter = self.adapter
+        with adapter.guarded("before an update"):
+            self.before(optimizer, tensors.leaves(gradients), frame)
+        adapter.cells[PHASE] = OPTIMIZER
+        result = adapter.undisturbed(run)
+        adapter.cells[PHASE] = BETWEEN
+        self.after([optimizer])
+        return result
+
+    def before(self, optimizer: nn.Cell, gradients: Sequence[Any], frame: FrameType) -> None:
+        if any(optimizer is one for one in self.stepped):
+            self.close()
+        adapter = self.adapter
+        node = adapter.names.optimizer(optimizer, frame)
+        adapter.go_live()
+        adapter.tell_initial()
+        self._read_what_passed(gradients)
+        adapter.tape.learn()
+        pairs = list(zip(optimizer.parameters, gradients))
+        self.gradients.update({id(parameter): gradient for parameter, gradient in pairs})
+        if adapter.level == "guard":
+            bad = adapter.flow.bad_only([gradient for _, gradient in pairs])
+            pairs = [pair for place, pair in enumerate(pairs) if place in bad]
+        if adapter.level != "off":
+            named = [(adapter.names.parameter(parameter), parameter, gradient) for parameter, gradient in pairs]
+            adapter.flow.gradients((name, *pair, adapter.names.users(name)) for name, *pair in named)
+        rate = tensors.number(learning_rate(optimizer))
+        self._rate = rate if self._rate is None else self._rate
+        adapter.compare_with_rehearsal()
+        if adapter.listener.stepping:
+            adapter.listener.at_node(Place(node, "optimizer", "before", "optimizer"))
+        adapter.listener.before_update(adapter)
+
+    def after(self, optimizers: Sequence[nn.Cell], *, whole: bool = False) -> None:
+        """Weights have moved; `whole`: nothing more can belong to this step."""
+        adapter = self.adapter
+        with adapter.guarded("after an update"):
+            adapter.flow.settle()
+            weights = [parameter for optimizer in optimizers for parameter in optimizer.parameters]
+            if adapter.level == "guard":
+                bad = adapter.flow.bad_only(weights)
+                weights = [weight for place, weight in enumerate(weights) if place in bad]
+            self._weights(weights)
+            if adapter.listener.stepping:
+                node = adapter.names.optimizer(optimizers[0])
+                adapter.listener.at_node(Place(node, "optimizer", "after", "optimizer"))
+            adapter.listener.after_update(adapter)
+            if adapter.replayed is not None and adapter.seen_too_late:
+                self._weights(weights)  # the replay took the place of these rows
+            adapter.tape.clear()
+        self.stepped.extend(optimizers)
+        if whole or sum(1 for _ in adapter.names.optimizers()) <= 1:
+            self.close()
+
+    def skip(self, optimizer: nn.Cell, scale: float | None) -> None:
+        """A loss scale found an overflow and did not call the optimizer."""
+        adapter = self.adapter
+        self.close()
+        with adapter.guarded("at a skipped update"):
+            self._read_what_passed(())
+            self.stepped.append(optimizer)
+            self.loss_scale = scale
+            self._finish(overflow=True)
+
+    def forward_begins(self, function: Any) -> None:
+        """A function with a loss scale in it: gradients that nobody updated with, and that overflowed, were skipped.
+
+        The scaler's own methods are compiled in graph mode, so they are no place to listen.
+        """
+        self.close()
+        self.scaler = scaler_of(function) or self.scaler
+        if self.scaler is not None and not self.losses:
+            self._scale_before = tensors.number(self.scaler.scale_value)
+        entry = self.adapter.tape.entries[-1] if self.adapter.tape.entries else None
+        optimizer = next(self.adapter.names.optimizers(), None)
+        if self.scaler is None or entry is None or optimizer is None:
+            return
+        gradients = [gradient for one in entry.gradients if (gradient := one()) is not None]
+        if self.adapter.flow.bad_only(gradients):
+            self.skip(optimizer, None)
+            self._scale_before = tensors.number(self.scaler.scale_value)
+
+    def close(self) -> None:
+        """With several optimizers a step ends when the next forward begins."""
+        if self.stepped:
+            with self.adapter.guarded("at the end of a step"):
+                self._finish()
+
+    # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _weights(self, weights: Sequence[Any]) -> None:
+        adapter = self.adapter
+        if adapter.level != "off":
+            adapter.flow.weights((adapter.names.parameter(weight), weight) for weight in weights)
+
+    def _read_what_passed(self, gradients: Sequence[Any]) -> None:
+        for gradient in gradients[:1]:
+            # To wait for the loss of a graph is to spin, to wait for the last of its results is to sleep (measured:
+            # half of the CPU time of a step in graph mode). The gradient of the first weight comes last.
+            gradient.data_ptr()
+        owed, self.owed = self.owed, []
+        for result in owed:
+            if (loss := tensors.scalar_of(result)) is not None:
+                self.tell_loss(loss)
+        self.adapter.flow.settle()
+
+    def _finish(self, *, overflow: bool = False) -> None:
+        adapter = self.adapter
+        optimizer, rate = self.stepped[0], self._rate
+        read = [tensors.number(loss) for loss in self.losses]
+        losses = tuple(loss for loss in read if loss is not None)
+        self.losses, self.stepped, self._rate = [], [], None
+        scale = self.loss_scale if self.scaler is None else self._scale_before
+        update = Update(
+            loss=losses[-1] if losses else None,
+            losses=losses if len(losses) > 1 else (),
+            learning_rate=rate,
+            optimizer=type(optimizer).__name__,
+            loss_scale=scale,
+            overflow=overflow,
+        )
+        try:
+            adapter.listener.step_done(adapter, update)
+        finally:
+            self.gradients.clear()
+            adapter.step_ended()
+
+
+_SCALERS: dict[int, tuple[Any, Any]] = {}
+"""By function: what it is, and its scaler; looked for once."""
+
+
+def scaler_of(function: Any) -> Any | None:
+    """The loss scale a function multiplies its loss with: in its closure or among its globals."""
+    known = _SCALERS.get(id(function))
+    if known is None or known[0] is not function:
+        code, names = getattr(function, "__code__", None), getattr(function, "__globals__", {})
+        held = [names[name] for name in getattr(code, "co_names", ()) if name in names]
+        for cell in getattr(function, "__closure__", None) or ():
+            with contextlib.suppress(ValueError):  # a name not bound yet
+                held.append(cell.cell_contents)
+        if len(_SCALERS) >= 64:
+            _SCALERS.clear()
+        known = _SCALERS[id(function)] = (function, next((one for one in held if isinstance(one, LossScaler)), None))
+    return known[1]
