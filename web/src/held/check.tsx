@@ -1,7 +1,7 @@
 // Watchpoints asked of a dump: a question in words, the hits in the order of time, each a way to its tensor.
 import { signal, useSignalEffect } from "@preact/signals";
 import { count } from "../format/number";
-import { said, t } from "../i18n";
+import { lang, said, t } from "../i18n";
 import { change, query } from "../state/route";
 import type { HitList, HitView } from "../types.gen";
 import { Icon } from "../ui/icons";
@@ -46,7 +46,7 @@ export function CheckPanel({ of, step, choose }: { of: string; step: number | nu
       <Progress worker={worker} again={start} />
       <div class="scroll grow" data-test="check-hits" role="region" aria-label={t("hits.title")} tabIndex={0}>
         <div role="presentation">{found?.hits.map((hit) => (
-          <button key={hit.id} class="hit-line check-hit" onClick={() => choose(hit)} title={hit.reason}>
+          <button key={hit.id} class="hit-line check-hit" onClick={() => choose(hit)} title={(lang.value === "zh" && hit.reason_zh) || hit.reason}>
             <span class="mark"><SeverityMark hit={hit} /></span><span class="mark"><BirthMark hit={hit} /></span><span class="step">{hit.step}</span>
             <span class="mono cut grow tail"><bdi>{hit.address.replace(/@.*$/, "")}</bdi></span><span class="what cut">{hit.stats ? <Classes stats={{ ...hit.stats, zeros: 0 }} /> : null}<span class="dim"> {said("condition", hit.condition)}</span></span>
           </button>
