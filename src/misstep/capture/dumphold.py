@@ -44,7 +44,7 @@ class Holding:
     def hold(self, number: int, tensor: Any, *, copy: bool = False) -> None:
         size = 0
         if id(tensor) not in self._ids:
-            size = int(getattr(tensor, "nbytes", -1))
+            size = _bytes_of(tensor)
             size = self._array(tensor).nbytes if size < 0 else size
         if self.bytes + size > self.limit_bytes:
             self.refused += 1
@@ -147,6 +147,13 @@ class StepBefore:
 def _without_graph(tensor: Any) -> Any:
     """The same memory and count of writes, without what torch would need to differentiate through it."""
     return tensor.detach() if getattr(tensor, "grad_fn", None) is not None else tensor
+
+
+def _bytes_of(tensor: Any) -> int:
+    try:
+        return int(tensor.nbytes)
+    except Exception:  # a framework that does not count, or a tensor that cannot (torch's sparse ones)
+        return -1
 
 
 def _version(tensor: Any) -> int:

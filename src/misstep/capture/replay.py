@@ -84,7 +84,8 @@ class Replays:
             return
         if self._chosen is not None and any(first <= self.session.step <= last for first, last in self._chosen):
             self._guarded("while keeping a capsule", adapter, self._keep_capsule)
-        if self._wanted(adapter) and self._bad_roles() & {"loss", "grad"}:
+        # Once a step: with several optimizers the second finds the tape at its end.
+        if not self.exact and self._wanted(adapter) and self._bad_roles() & {"loss", "grad"}:
             self._guarded("while running the step again", adapter, self._replay_step)
 
     def after_update(self, adapter: Adapter) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import random
 from collections.abc import Callable
@@ -10,13 +11,15 @@ import numpy as np
 import pytest
 import torch
 from tests.adapters.pytorch import trainings
-from tests.adapters.pytorch.trainings import EXACT, Make
+from tests.adapters.pytorch.sideeffects import WITH_TRACES
+from tests.adapters.pytorch.trainings import EXACT, Make, Step
 from tests.contract.recording import Recording
 from torch import nn
 
 from misstep.adapters.base import Adapter, Level
 from misstep.adapters.pytorch.adapter import PyTorchAdapter
 from misstep.adapters.replaying import Replayed
+from misstep.errors import ReplayError
 
 STEPS = 5
 
@@ -102,6 +105,72 @@ def test_every_step_comes_out_bit_for_bit_and_training_goes_on_untouched(name: s
     first = 1 if "clipping" in name else 0  # clipping is learned from the first step
     assert {replay.exact for replay in recording.replays[first:]} == {"exact"}
     assert after == untouched(make)
+
+
+@pytest.mark.parametrize("name", WITH_TRACES)
+def test_what_a_forward_leaves_behind_is_there_once_however_often_it_was_replayed(name: str) -> None:
+    recording, after = replayed(WITH_TRACES[name])
+    assert {replay.exact for replay in recording.replays} == {"exact"}
+    assert after == untouched(WITH_TRACES[name])
+
+
+def test_a_generator_kept_outside_of_the_network_is_wound_back_and_told() -> None:
+    outside = torch.Generator()
+
+    class Net(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return super().forward(x + torch.randn(x.shape, generator=outside))
+
+    def make() -> tuple[Step, list[nn.Module]]:
+        outside.manual_seed(1)
+        model = Net(4, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+        def step() -> None:
+            optimizer.zero_grad()
+            model(torch.ones(8, 4)).square().mean().backward()
+            optimizer.step()
+
+        return step, [model]
+
+    recording, after = replayed(make)
+    left = outside.get_state()
+    assert {replay.exact.partition(":")[0] for replay in recording.replays} == {"not exact"}
+    assert after == untouched(make)
+    assert torch.equal(left, outside.get_state())
+
+
+def test_a_step_compiled_as_a_whole_is_compiled_and_trained_as_without_us() -> None:
+    compiled: list[str] = []
+
+    def backend(graph: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Callable[..., object]:
+        compiled.append(str(graph.graph))
+        return graph.forward
+
+    def make() -> tuple[Step, list[nn.Module]]:
+        torch._dynamo.reset()
+        compiled.clear()
+        model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        loss_of = torch.compile(lambda x: model(x).square().mean(), backend=backend)
+
+        def step() -> None:
+            optimizer.zero_grad()
+            loss_of(torch.randn(8, 4)).backward()
+            optimizer.step()
+
+        return step, [model]
+
+    class Trying(Replaying):
+        def before_update(self, adapter: Adapter) -> None:
+            assert isinstance(adapter, PyTorchAdapter)
+            with contextlib.suppress(ReplayError):
+                adapter.replay()
+
+    _, after = replayed(make, recording=Trying())
+    with_us = list(compiled)
+    assert after == untouched(make)
+    assert set(with_us) == set(compiled)
 
 
 def summaries(recording: Replaying, rows: tuple[np.ndarray, np.ndarray]) -> dict[str, bytes]:

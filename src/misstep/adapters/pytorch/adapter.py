@@ -201,7 +201,13 @@ class PyTorchAdapter:
         """Whether operators count now: not those of an evaluation between steps."""
         return (
             not self._quiet
-            and bool(torch.is_grad_enabled() or self.in_backward or self.updating is not None or self.modules.stack)
+            and bool(
+                torch.is_grad_enabled()
+                or self.in_backward
+                or self.updating is not None
+                or self.modules.stack
+                or self.replaying  # inside an autograd function's forward: nothing else is run again without gradients
+            )
             and self.thread in (0, get_ident())
         )
 

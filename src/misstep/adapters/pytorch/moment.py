@@ -19,6 +19,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from misstep.adapters.pytorch.generators import Drawn, is_generator
+
 _LEARNING_CALLS = 3
 """Calls of a network that are watched in full before only what changed in them is held."""
 _MERSENNE_BYTES = 624 * 4 + 4
@@ -119,7 +121,7 @@ class NetworkState:
     buffers: list[tuple[nn.Module, str, torch.Tensor, int, torch.Tensor]]
     """(module, name, the buffer, its version, its value then)."""
     attributes: list[tuple[nn.Module, str, Any, Any]]
-    """(module, name, the value, for a container a copy of it)."""
+    """(module, name, the value, for a container a copy of it, for a generator its state)."""
 
     def put_in(self) -> None:
         """Give the network what it had then, in objects of its own: the user's are not written to."""
@@ -127,7 +129,9 @@ class NetworkState:
             for module, name, _, _, value in self.buffers:
                 module._buffers[name] = value.clone()
         for module, name, value, twin in self.attributes:
-            module.__dict__[name] = value if twin is None else copy.copy(twin)
+            if isinstance(twin, Drawn):
+                twin.put_back(value)
+            module.__dict__[name] = value if twin is None or isinstance(twin, Drawn) else copy.copy(twin)
 
 
 @dataclass(slots=True)
@@ -200,15 +204,22 @@ def _everything(known: Known, root: nn.Module) -> NetworkState:
         buffers = [
             (module, name, buffer, _version(buffer), buffer.detach().clone())
             for module in modules
-            for name, buffer in module._buffers.items()
+            for name, buffer in (module._buffers.items() if has_parts(module) else ())
             if buffer is not None
         ]
     attributes = [_attribute(module, name) for module in modules for name in vars(module) if name not in _OF_TORCH]
     return NetworkState(known, buffers, attributes)
 
 
+def has_parts(thing: Any) -> bool:
+    """Whether this is a module that keeps its buffers in Python: a scripted one does not."""
+    return isinstance(thing, nn.Module) and isinstance(vars(thing).get("_buffers"), dict)
+
+
 def _attribute(module: nn.Module, name: str) -> tuple[nn.Module, str, Any, Any]:
     value = vars(module)[name]
+    if is_generator(value):
+        return module, name, value, Drawn.of(value)
     holds = isinstance(value, CONTAINERS) and len(value) <= _LARGEST_CONTAINER
     return module, name, value, copy.copy(value) if holds else None
 
@@ -219,6 +230,8 @@ def _moved(module: nn.Module, name: str, value: Any, twin: Any) -> bool:
         return True
     if twin is None:
         return False
+    if isinstance(twin, Drawn):
+        return not twin.same(Drawn.of(value))
     if len(twin) != len(value):
         return True
     if isinstance(value, dict):

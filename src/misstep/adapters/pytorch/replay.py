@@ -144,6 +144,8 @@ class Player:
         """By id of a weight: the row of its gradient in the frame of the last watched run."""
         self.from_outputs = False
         """Backward began at the outputs of the networks."""
+        self.unwound = False
+        """Random numbers were drawn from a generator whose state at the step's beginning nobody held."""
         self.why: list[str] = []
         """Reasons to doubt that this is the same step, should it come out otherwise."""
         self._find_doubts()
@@ -156,7 +158,8 @@ class Player:
         adapter = self.adapter
         modules = [part for module in self.modules for part in module.modules()]
         outer = user_frame(sys._getframe())
-        with Undo(modules, self.leaves) as undo, stage(adapter, undo, outer, watch=watch) as frame, torch.enable_grad():
+        undo = Undo(modules, self.leaves, _functions_of(self.entries))
+        with undo, stage(adapter, undo, outer, watch=watch) as frame, torch.enable_grad():
             if self.tape.threads:
                 torch.set_num_threads(self.tape.threads)
             if self.tape.randomness is not None:
@@ -170,6 +173,8 @@ class Player:
             if watch:
                 self._see_gradients()
                 self.gradient_rows = dict(adapter.gradient_rows)
+        held = {id(one[2]) for entry in self.entries if entry.state is not None for one in entry.state.attributes}
+        self.unwound = any(id(generator) not in held for generator in undo.drew)
         return outcome, frame
 
     # ── one entry ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -304,7 +309,11 @@ def replay(adapter: PyTorchAdapter) -> Replayed:
 
 def verify(player: Player, outcome: Outcome, gradients: dict[int, torch.Tensor | None]) -> str:
     """'exact', or how far the replay is from the step and why."""
+    if player.unwound:
+        return "not exact: the network draws from a random generator that is kept outside of it"
     doubts = "; ".join(player.why)
+    if player.tape.overwritten() and not outcome.finite:
+        return f"not exact: {doubts}"  # NaN equals NaN, whatever went in
     wanted = [loss for entry in player.entries for loss in entry.losses]
     if len(wanted) != len(outcome.losses) or not all(same_bits(a, b) for a, b in zip(wanted, outcome.losses)):
         return f"not exact: the loss came out otherwise ({doubts or 'something beside the taped state changed'})"
@@ -365,6 +374,12 @@ def needed_entries(tape: Tape) -> list[Entry]:
 def _modules_of(entries: list[Entry]) -> list[nn.Module]:
     found = {id(entry.call): entry.call for entry in entries if entry.kind == "module"}
     return list(found.values())
+
+
+def _functions_of(entries: list[Entry]) -> list[type]:
+    """The autograd functions of the user's that were called between networks and backward."""
+    owners = (getattr(entry.call, "__self__", None) for entry in entries if entry.kind == "function")
+    return [owner for owner in owners if isinstance(owner, type) and issubclass(owner, torch.autograd.Function)]
 
 
 def _is_distributed(module: Any) -> bool:

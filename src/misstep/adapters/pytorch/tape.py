@@ -24,6 +24,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import DeviceContext
 
+from misstep import kernels
 from misstep.adapters.pytorch.entries import Entry, Held, Made, held_in, rebuilt
 from misstep.adapters.pytorch.moment import Networks, Randomness
 from misstep.adapters.pytorch.names import user_frame
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _PRUNE_AT = 512
 """Entries after which those nobody can need are dropped: an evaluation loop that forgot no_grad makes many."""
 _MOST_ENTRIES = 50_000
+_LARGEST_ARRAY = 64 << 20
 _LEARNING_STEPS = 3
 
 _SILENT: frozenset[Any] = frozenset(
@@ -89,6 +91,8 @@ class Tape(TorchFunctionMode):
         self._serial = 0
         self._by_id: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}
         self._held: dict[int, Held] = {}
+        self._arrays: dict[int, tuple[Any, int]] = {}
+        """By id: an array of numpy that was handed to a network, and a digest of it; nobody counts who writes to it."""
         self._uses: list[int] = []
         self._seen: set[int] = set()
         self._prune_at = _PRUNE_AT
@@ -121,6 +125,7 @@ class Tape(TorchFunctionMode):
         self.foreign = self.too_long = False
         self._by_id = {}
         self._held = {}
+        self._arrays = {}
         self._seen = set()
         self._prune_at = _PRUNE_AT
 
@@ -257,8 +262,11 @@ class Tape(TorchFunctionMode):
         return live(entry.args), live(entry.kwargs)
 
     def overwritten(self) -> int:
-        """How many tensors from outside were written to since they were used."""
-        return sum(held.overwritten for held in self._held.values() if not isinstance(held.tensor, nn.Parameter))
+        """How many tensors and numpy arrays from outside somebody wrote to since they were used."""
+        arrays = sum(_digest(array) != digest for array, digest in self._arrays.values())
+        ours = {id(ref()) for entry in self.entries for ref in entry.writes}  # a total that the loop adds to
+        held = [one for one in self._held.values() if not isinstance(one.tensor, nn.Parameter)]
+        return arrays + sum(one.overwritten for one in held if id(one.tensor) not in ours)
 
     def held(self) -> Iterator[Held]:
         yield from self._held.values()
@@ -359,6 +367,8 @@ class Tape(TorchFunctionMode):
             return held
         if value is None or depth > 8 or isinstance(value, str | int | float):
             return value
+        if type(value).__name__ == "ndarray" and id(value) not in self._arrays:
+            self._arrays[id(value)] = (value, _digest(value))
         return rebuilt(value, lambda item: self._ref(item, depth + 1))
 
     @staticmethod
@@ -397,6 +407,13 @@ _IN_PLACE = frozenset(
     f"__i{name}__"
     for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift")
 )
+
+
+def _digest(array: Any) -> int:
+    """Of an array of numpy that lies in one piece; 0 for others, which are taken on trust."""
+    if not array.flags.c_contiguous or array.nbytes > _LARGEST_ARRAY or array.dtype.hasobject:
+        return 0
+    return kernels.digest(array.ctypes.data, array.nbytes)
 
 
 def _catcher(arrived: dict[int, torch.Tensor], place: int, number: int) -> Callable[[Any], None]:

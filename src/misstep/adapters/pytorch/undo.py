@@ -2,8 +2,9 @@
 
 Tensors: whatever memory the replay did not allocate itself is copied before the first write to it, and copied back
 without touching version counters. Gradients and buffers: other objects are put in their place meanwhile. Python state:
-the attributes of modules and hooks, and what hooks and forwards close over; lists and dicts are replaced by copies
-while the replay runs. Prints are swallowed. What is left: files, sockets, and objects inside objects.
+the attributes of modules, of hooks and of the user's own objects in them, and what the methods of modules, hooks and
+autograd functions close over or name as globals; lists and dicts are replaced by copies while the replay runs, random
+generators are wound back. Prints are swallowed. What is left: files, sockets, and objects deep inside objects.
 """
 
 from __future__ import annotations
@@ -11,26 +12,42 @@ from __future__ import annotations
 import contextlib
 import copy
 import io
+import sys
+import sysconfig
 from collections.abc import Callable, Iterable, Iterator
-from types import FunctionType, TracebackType
+from types import CodeType, FunctionType, TracebackType
 from typing import Any
 
 import torch
 from torch import nn
 
-from misstep.adapters.pytorch.moment import CONTAINERS, Randomness
+from misstep.adapters.pytorch.generators import Drawn, is_generator
+from misstep.adapters.pytorch.moment import CONTAINERS, Randomness, has_parts
 
 _PLAIN = (int, float, complex, bool, str, bytes, tuple, type(None), torch.Tensor)
+_DEEPEST = 3
+"""Objects within objects, and containers within containers, that are looked into."""
+_LARGEST_DEEP = 1000
+"""Entries of a container whose own containers are copied too."""
+_STANDARD = sysconfig.get_paths()["stdlib"]
 
 
 class Undo:
     """Use as a context manager around a replay; `writes` is called before every in-place operator."""
 
-    def __init__(self, modules: Iterable[nn.Module], leaf_tensors: Iterable[torch.Tensor]) -> None:
+    def __init__(
+        self, modules: Iterable[nn.Module], leaf_tensors: Iterable[torch.Tensor], functions: Iterable[type] = ()
+    ) -> None:
         self.modules = list(modules)
+        self.functions = list(functions)
+        """Autograd functions that are called outside of modules."""
         self.leaves = list(leaf_tensors)
         self.touched = 0
         """Tensors of the user that the replay wrote to; all were restored."""
+        self.drew: list[Any] = []
+        """Generators of the user that the replay drew from; all were restored."""
+        self._seen: set[int] = set()
+        self._named: set[tuple[int, str]] = set()
         self._fresh: set[int] = set()
         self._saved: dict[int, tuple[torch.UntypedStorage, torch.UntypedStorage]] = {}
         self._back: list[Callable[[], None]] = []
@@ -43,11 +60,15 @@ class Undo:
         self._back.append(lambda: torch.set_num_threads(threads))
         for leaf in self.leaves:
             self._swap_gradient(leaf)
-        seen: set[int] = set()
         for module in self.modules:
-            self._swap_attributes(module, seen)
-        for function in self._functions():
-            self._swap_closure(function, seen)
+            self._swap_attributes(module)
+            self._swap_class(type(module))
+            if not has_parts(module):  # batch norm does not say that it writes to its running means
+                self.writes(module.buffers(recurse=False))
+        for function in self.functions:
+            self._swap_class(function)
+        for hook in self._hooks():
+            self._swap_reachable(hook)
         self._exits.enter_context(contextlib.redirect_stdout(io.StringIO()))
         return self
 
@@ -55,11 +76,17 @@ class Undo:
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         self._exits.close()
+        failed: Exception | None = None
         for back in reversed(self._back):
-            back()
+            try:
+                back()
+            except Exception as problem:  # the rest must be put back all the same
+                failed = failed or problem
         for storage, before in self._saved.values():
             storage.copy_(before)
         self.touched = len(self._saved)
+        if failed is not None:
+            raise failed
 
     # ── tensors ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -89,15 +116,14 @@ class Undo:
 
     # ── Python ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _swap_attributes(self, thing: Any, seen: set[int]) -> None:
+    def _swap_attributes(self, thing: Any, depth: int = 0) -> None:
         space = getattr(thing, "__dict__", None)
-        if not isinstance(space, dict) or id(space) in seen:
+        if not isinstance(space, dict) or id(space) in self._seen:
             return
-        seen.add(id(space))
+        self._seen.add(id(space))
         before = dict(space)
-        inner = {
-            name: dict(space[name]) for name in ("_parameters", "_buffers", "_modules") if isinstance(thing, nn.Module)
-        }
+        parts = ("_parameters", "_buffers", "_modules") if has_parts(thing) else ()
+        inner = {name: dict(space[name]) for name in parts}
 
         def back() -> None:
             for name in set(space) - set(before):
@@ -109,9 +135,13 @@ class Undo:
 
         self._back.append(back)
         for name, value in before.items():
-            if name not in inner and not name.endswith("_hooks") and type(value) in CONTAINERS:
-                space[name] = copy.copy(value)
-        if isinstance(thing, nn.Module):
+            if name in inner or name.endswith("_hooks"):
+                continue
+            if type(value) in CONTAINERS:
+                space[name] = twin_of(value)
+            else:
+                self._look_into(value, depth)
+        if inner:
             with torch.no_grad():
                 for name, buffer in inner["_buffers"].items():
                     if buffer is not None:
@@ -119,44 +149,81 @@ class Undo:
                         thing._buffers[name] = clone
                         self.made([clone])
 
-    def _functions(self) -> Iterator[Any]:
-        """Forwards and hooks: what the user's code runs when a module is called."""
+    def _look_into(self, value: Any, depth: int) -> None:
+        """A thing that code of the user holds: a generator it may draw from, or an object of a class of its own."""
+        if isinstance(value, (*_PLAIN, nn.Module, type)):
+            return
+        if is_generator(value):
+            self._hold_generator(value)
+        elif depth < _DEEPEST and is_users(type(value)):
+            self._swap_attributes(value, depth + 1)
+
+    def _hold_generator(self, generator: Any) -> None:
+        if id(generator) in self._seen:
+            return
+        self._seen.add(id(generator))
+        before = Drawn.of(generator)
+
+        def back() -> None:
+            if not before.same(Drawn.of(generator)):
+                self.drew.append(generator)
+                before.put_back(generator)
+
+        self._back.append(back)
+
+    def _swap_class(self, kind: type) -> None:
+        """What the methods of a class can reach, and the values kept in the class itself."""
+        for cls in kind.__mro__:
+            if id(cls) in self._seen or not is_users(cls):
+                continue
+            self._seen.add(id(cls))
+            for name, value in list(vars(cls).items()):
+                function = getattr(value, "__func__", value)
+                if isinstance(function, FunctionType):
+                    self._swap_reachable(function)
+                elif not name.startswith("__") and (type(value) in CONTAINERS or isinstance(value, _PLAIN)):
+                    self._swap_class_value(cls, name, value)
+
+    def _swap_class_value(self, cls: type, name: str, value: Any) -> None:
+        if type(value) in CONTAINERS:
+            setattr(cls, name, twin_of(value))
+        self._back.append(lambda: setattr(cls, name, value))
+
+    def _hooks(self) -> Iterator[Any]:
         for module in self.modules:
-            yield type(module).forward
             for name, hooks in vars(module).items():
                 if name.endswith("_hooks") and isinstance(hooks, dict):
                     yield from list(hooks.values())
 
-    def _swap_closure(self, function: Any, seen: set[int]) -> None:
+    def _swap_reachable(self, function: Any) -> None:
+        """What a function of the user closes over, and the globals it and the functions it calls name."""
         owner = getattr(function, "__self__", None)
         if owner is not None and not isinstance(owner, nn.Module | type):
-            self._swap_attributes(owner, seen)
+            self._swap_attributes(owner)
         function = getattr(function, "__func__", getattr(function, "func", function))
         if not isinstance(function, FunctionType):
             if hasattr(function, "__dict__") and callable(function) and not isinstance(function, type):
-                self._swap_attributes(function, seen)
+                self._swap_attributes(function)
             return
-        module = function.__module__ or ""
-        if id(function.__code__) in seen or module.partition(".")[0] in ("torch", "misstep"):
+        if id(function.__code__) in self._seen or not is_users(function):
             return
-        seen.add(id(function.__code__))
+        self._seen.add(id(function.__code__))
         for cell in function.__closure__ or ():
-            self._swap_cell(cell, seen)
-        space = function.__globals__
-        for name in function.__code__.co_names:
-            if name in space and (type(space[name]) in CONTAINERS or isinstance(space[name], _PLAIN)):
-                self._swap_global(space, name)
+            self._swap_cell(cell)
+        for name in _names_in(function.__code__):
+            self._swap_global(function.__globals__, name)
 
-    def _swap_cell(self, cell: Any, seen: set[int]) -> None:
+    def _swap_cell(self, cell: Any) -> None:
         try:
             value = cell.cell_contents
         except ValueError:  # not filled yet
             return
         if isinstance(value, FunctionType):
-            self._swap_closure(value, seen)
+            self._swap_reachable(value)
         if type(value) in CONTAINERS:
-            cell.cell_contents = copy.copy(value)
+            cell.cell_contents = twin_of(value)
         elif not isinstance(value, _PLAIN):
+            self._look_into(value, 1)
             return
 
         def back() -> None:
@@ -165,11 +232,50 @@ class Undo:
         self._back.append(back)
 
     def _swap_global(self, space: dict[str, Any], name: str) -> None:
-        value = space[name]
-        if type(value) in CONTAINERS:
-            space[name] = copy.copy(value)
+        value = space.get(name, space)
+        if value is space or (id(space), name) in self._named:
+            return
+        self._named.add((id(space), name))
+        if isinstance(value, FunctionType):
+            self._swap_reachable(value)
+        elif isinstance(value, type):
+            if issubclass(value, torch.autograd.Function):
+                self._swap_class(value)
+        elif type(value) in CONTAINERS or isinstance(value, _PLAIN):
+            if type(value) in CONTAINERS:
+                space[name] = twin_of(value)
 
-        def back() -> None:
-            space[name] = value
+            def back() -> None:
+                space[name] = value
 
-        self._back.append(back)
+            self._back.append(back)
+        else:
+            self._look_into(value, 1)
+
+
+def twin_of(value: Any, depth: int = 0) -> Any:
+    """A copy of a container and of the containers in it; what else is in them is shared."""
+    if type(value) not in CONTAINERS or depth > _DEEPEST:
+        return value
+    if len(value) > _LARGEST_DEEP or isinstance(value, set):
+        return copy.copy(value)
+    if isinstance(value, dict):
+        return {key: twin_of(item, depth + 1) for key, item in value.items()}
+    return type(value)(twin_of(item, depth + 1) for item in value)
+
+
+def is_users(thing: Any) -> bool:
+    """Whether a function or class was written for this program: not Python's, a framework's or a library's."""
+    module = sys.modules.get(getattr(thing, "__module__", None) or "")
+    file = getattr(module, "__file__", None)
+    if module is None or thing.__module__.partition(".")[0] in ("torch", "misstep", "builtins"):
+        return False
+    return file is None or not ("site-packages" in file or "dist-packages" in file or file.startswith(_STANDARD))
+
+
+def _names_in(code: CodeType) -> Iterator[str]:
+    """Every global name a piece of code may use, its inner functions included."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names_in(constant)
