@@ -12,15 +12,24 @@ const note = (name, value, unit, bar) => {
 };
 const middle = (all) => [...all].sort((a, b) => a - b)[Math.floor(all.length / 2)];
 
+const zipped = (names) => names.reduce((sum, name) => sum + gzipSync(readFileSync(join(STATIC, name))).length, 0) / 1000;
+
+/** What the page names itself, and the layout's thread; every other page comes when somebody goes there. */
 function firstLoad() {
-  const names = ["index.html", ...readdirSync(join(STATIC, "assets")).map((name) => join("assets", name))];
-  return names.filter((name) => !name.endsWith(".map")).reduce((sum, name) => sum + gzipSync(readFileSync(join(STATIC, name))).length, 0) / 1000;
+  const named = [...readFileSync(join(STATIC, "index.html"), "utf8").matchAll(/(?:src|href)="\.\/([^"]+\.(?:js|css))"/g)].map((found) => found[1]);
+  const worker = readdirSync(join(STATIC, "assets")).filter((name) => name.startsWith("worker-")).map((name) => join("assets", name));
+  return zipped(["index.html", ...named, ...worker]);
+}
+
+function everything() {
+  return zipped(["index.html", ...readdirSync(join(STATIC, "assets")).filter((name) => !name.endsWith(".map")).map((name) => join("assets", name))]);
 }
 
 const where = lib.folder();
 const browser = await lib.launch();
 try {
-  note("everything loaded at first, compressed", firstLoad(), "kB", 120);
+  note("loaded at first, compressed", firstLoad(), "kB", 120);
+  console.log(`all pages together, compressed: ${everything().toFixed(1)} kB`);
   const made = lib.start([join(lib.ROOT, "web/e2e/bench_runs.py"), where], { cwd: where });
   if ((await made.done) !== 0) throw new Error(made.err);
   console.log(`graph of ${made.out.trim()} operators`);
