@@ -322,8 +322,13 @@ def test_steps_that_a_gradient_scaler_skips_raise_no_alarm_and_say_which_operato
     assert facts["verdict"] is None
     assert [hit for hit in facts["hits"] if hit["severity"] == "error"] == []
     assert facts["findings"] == []
-    skipped = [event.facts for event in result.run.events("skipped")]
-    assert len(skipped) == 2
+    skipped = facts["skipped"]
+    assert [(one["step"], one["loss_scale"]) for one in skipped] == [(6, 1024.0), (11, 512.0)]
+    told = misstep_command("show", "last").out
+    assert "2 of 12 updates skipped for an overflow" in told
+    assert "# planted" in told or "backward" in told
+    scales = [step["loss_scale"] for step in facts["steps"] if step["number"]]
+    assert scales == [1024.0] * 5 + [512.0] * 5
     assert all("# planted" in one["source"] or "backward" in one["source"] for one in skipped)
 
 

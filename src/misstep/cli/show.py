@@ -72,6 +72,7 @@ def run_facts(run: Run) -> dict[str, Any]:
         "findings": all_findings(run),
         "watchpoints": run.watchpoints,
         "steps": [{"rank": rank, **_fields(step)} for rank in run.ranks for step in run.steps(rank)],
+        "skipped": [{"rank": event.rank, **event.facts} for event in run.events("skipped")],
         "last_step": run.last_step,
         "ranks": run.ranks,
         "command": run.info.command,

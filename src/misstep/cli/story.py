@@ -58,6 +58,7 @@ def tell_story(console: Console, run: Run, *, most: int) -> None:
             if line:
                 console.print(Padding(Text(line), (0, 0, 0, 2)))
     _tell_loss(console, run.steps())
+    _tell_scale(console, run)
     warnings = [str(event.facts.get("text", "")) for event in run.events("warning")]
     if run.lost:
         warnings.append(words.LOST_RECORDS(count=f"{sum(run.lost.values()):,}"))
@@ -209,6 +210,24 @@ def _tell_loss(console: Console, steps: list[Step]) -> None:
         text += words.LOWEST(loss=number(lowest), step=step)
     console.print(Text(chart([loss for _, loss in known]), style="cyan"))
     console.print(Text(text))
+
+
+def _tell_scale(console: Console, run: Run) -> None:
+    """How a gradient scaler fared: its scale, the updates it left out, and which operators overflowed."""
+    rank = run.ranks[0] if run.ranks else None
+    scaled = [(step.number, step.loss_scale) for step in run.steps(rank) if step.loss_scale is not None]
+    skipped = [event.facts for event in run.events("skipped", rank)]
+    if not scaled and not skipped:
+        return
+    _title(console, words.TITLE_SCALE())
+    if scaled:
+        (begin, first), (end, last) = scaled[0], scaled[-1]
+        counts = {"skipped": len(skipped), "all": len(scaled) + len(skipped)}
+        console.print(Text(chart([scale for _, scale in scaled]), style="cyan"))
+        console.print(Text(words.SCALE_WENT(first=number(first), begin=begin, last=number(last), end=end, **counts)))
+    for facts in [one for one in skipped if one.get("node")][-_PLACES:]:
+        place = f"{facts['node']} ({facts.get('op', '')}) {facts.get('source', '')}"
+        console.print(Padding(Text(words.SKIPPED_AT(step=facts.get("step"), place=place), style="dim"), (0, 0, 0, 2)))
 
 
 def chart(values: Sequence[float], *, columns: int = _CHART_COLUMNS) -> str:

@@ -184,6 +184,12 @@ TITLE_OUTPUTS = Text("outputs", "输出")
 TITLE_HITS = Text("hits", "命中")
 TITLE_FINDINGS = Text("findings", "发现")
 TITLE_LOSS = Text("loss", "损失")
+TITLE_SCALE = Text("loss scale", "损失缩放")
+SCALE_WENT = Text(
+    "{first} at step {begin} → {last} at step {end}; {skipped} of {all} updates skipped for an overflow",
+    "第 {begin} 步 {first} → 第 {end} 步 {last}；{all} 次更新中因溢出跳过 {skipped} 次",
+)
+SKIPPED_AT = Text("before step {step}: {place}", "第 {step} 步之前：{place}")
 TITLE_DAMAGE = Text("damage", "损坏")
 TITLE_WARNINGS = Text("warnings", "警告")
 NO_VERDICT = Text("no NaN or Inf was born in this run.", "此次运行没有产生 NaN 或 Inf。")
