@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { badness, NOISE_MOST, phaseOf } from "../src/held/errors";
 import { withIgnored, withLayout, withPair } from "../src/held/maptext";
+import { noteText } from "../src/held/notes";
+import { lang } from "../src/i18n";
 import { momentText, parseMoment } from "../src/held/things";
 import type { ComparisonTable } from "../src/types.gen";
 
@@ -48,5 +50,15 @@ describe("how bad a row is", () => {
   });
   it("belongs to the pass in which it was computed", () => {
     expect([0, 3, 4].map((row) => phaseOf(table, row))).toEqual(["forward", "backward", "backward"]);
+  });
+});
+
+describe("a note", () => {
+  it("speaks of A and B, in the language of the page", () => {
+    const note = "float32 against float16; the right side is 1.01 times the left; something new";
+    expect(noteText(note)).toBe("float32 against float16; B is 1.01 times A; something new");
+    lang.value = "zh";
+    expect(noteText(note)).toBe("float32 与 float16；B 是 A 的 1.01 倍；something new");
+    lang.value = "en";
   });
 });

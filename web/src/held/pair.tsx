@@ -6,6 +6,7 @@ import { said, t } from "../i18n";
 import { change, query } from "../state/route";
 import { defaultSlice } from "../tensor/slice";
 import type { ComparisonHeader, ComparisonTable } from "../types.gen";
+import { noteText } from "./notes";
 import { HeldTensor } from "./tensor";
 import { parseMoment, things } from "./things";
 import { told, w } from "./words";
@@ -41,7 +42,7 @@ export function PairPane({ table, row, plain = false }: { table: ComparisonTable
         <label class="field">rtol<input class="mono" style={{ width: "64px" }} value={query.value.rtol ?? "1e-5"} onChange={(event) => change({ rtol: event.currentTarget.value })} /></label>
         <label class="field">atol<input class="mono" style={{ width: "64px" }} value={query.value.atol ?? "1e-8"} onChange={(event) => change({ atol: event.currentTarget.value })} /></label>
       </div>
-      {rows.verdict[row] !== "missing" && (rows.note[row] || rows.source[row]) && <p class="sides">{rows.note[row]}{rows.note[row] && rows.source[row] ? " · " : ""}<span class="mono">{rows.source[row]}</span></p>}
+      {rows.verdict[row] !== "missing" && (rows.note[row] || rows.source[row]) && <p class="sides">{noteText(rows.note[row])}{rows.note[row] && rows.source[row] ? " · " : ""}<span class="mono">{rows.source[row]}</span></p>}
       {comparable(table, row)
         ? now.state === "ready" ? <Both pane={now.pane} /> : now.state === "missing" || now.state === "wrong" ? <p class="pad tone-error" role="alert">{now.text}</p> : <p class="pad dim">{t("loading")}</p>
         : <Alone table={table} row={row} />}

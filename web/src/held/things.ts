@@ -9,6 +9,7 @@ export const thingsKnown = signal(false);
 export async function fetchThings(): Promise<void> {
   try {
     things.value = (await ask<ThingList>("things")).things;
+    known.clear();
     thingsKnown.value = true;
   } catch {
     // The banner tells that the hub is away.

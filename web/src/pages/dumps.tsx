@@ -14,7 +14,7 @@ import { told, w } from "../held/words";
 import { ask } from "../net/api";
 import { change, currentLink, go, link, query } from "../state/route";
 import { runs } from "../state/live";
-import { runName } from "../state/run";
+import { isLive, runName, state } from "../state/run";
 import type { DumpRow, DumpTable, HitView } from "../types.gen";
 import { Icon } from "../ui/icons";
 import { Classes, Dtype } from "../ui/marks";
@@ -57,7 +57,8 @@ export function DumpsPage() {
     const of = thingOf();
     const { rank = "", q = "" } = query.value;
     const step = stepOf();
-    const key = JSON.stringify([of, step, rank, q]);
+    const rev = isLive.value ? state.value?.rev : 0; // a live run may have kept more since it last moved
+    const key = JSON.stringify([of, step, rank, q, rev]);
     if (key === before) return;
     before = key;
     asking?.abort();
