@@ -7,6 +7,7 @@ typedef float VF __attribute__((vector_size(MISSTEP_WIDTH)));
 typedef double VD __attribute__((vector_size(MISSTEP_WIDTH)));
 typedef int32_t VI __attribute__((vector_size(MISSTEP_WIDTH)));
 typedef uint32_t VU __attribute__((vector_size(MISSTEP_WIDTH)));
+typedef int16_t VH __attribute__((vector_size(MISSTEP_WIDTH)));
 typedef int64_t VL __attribute__((vector_size(MISSTEP_WIDTH)));
 typedef uint64_t VQ __attribute__((vector_size(MISSTEP_WIDTH)));
 
@@ -49,6 +50,21 @@ INLINE VF greater(VF a, VF b) { return a > b ? a : b; }
 INLINE VD lesser(VD a, VD b) { return a < b ? a : b; }
 INLINE VD greater(VD a, VD b) { return a > b ? a : b; }
 #endif
+
+// Of two absolute values. As integers: the same order, on other ports than the arithmetic, and a NaN is larger than all.
+#if MISSTEP_LEVEL == 2
+INLINE VF smaller_size(VF a, VF b) { return (VF)_mm256_min_epi32((__m256i)a, (__m256i)b); }
+INLINE VF larger_size(VF a, VF b) { return (VF)_mm256_max_epi32((__m256i)a, (__m256i)b); }
+INLINE VH smaller_size(VH a, VH b) { return (VH)_mm256_min_epi16((__m256i)a, (__m256i)b); }
+INLINE VH larger_size(VH a, VH b) { return (VH)_mm256_max_epi16((__m256i)a, (__m256i)b); }
+#else
+INLINE VH smaller_size(VH a, VH b) { return a < b ? a : b; }
+INLINE VH larger_size(VH a, VH b) { return a > b ? a : b; }
+INLINE VF smaller_size(VF a, VF b) { return lesser(a, b); }
+INLINE VF larger_size(VF a, VF b) { return greater(a, b); }
+#endif
+INLINE VD smaller_size(VD a, VD b) { return lesser(a, b); }  // no such instruction for 64 bits before AVX-512
+INLINE VD larger_size(VD a, VD b) { return greater(a, b); }
 
 INLINE void widen(VF v, VD (&to)[2]) {  // left to itself the compiler goes through memory
 #if MISSTEP_LEVEL == 2

@@ -51,6 +51,53 @@ template <> struct Sums<VD> {
 // tracking both extremes. Nothing new can be in a block without a zero and inside the extremes already known.
 enum Mode { LEAN, FULL, SHIFTED };
 
+template <class S> struct Lean {
+    using V = typename S::vec;
+    V low, high;
+    Signs signs;
+    INLINE_MEMBER void begin(const typename S::item *p) {
+        V unused;
+        S::pair(p, low, unused);
+        low = high = absolute(low);
+    }
+    INLINE_MEMBER void add(const typename S::item *, V a, V b, V size_a, V size_b) {
+        signs.add(a, b);
+        low = smaller_size(size_b, smaller_size(size_a, low));
+        high = larger_size(size_b, larger_size(size_a, high));
+    }
+    void finish(Partial &out) const {
+        typename S::real smallest = low[0], largest = high[0];
+        for (size_t i = 0; i < sizeof(V) / sizeof(smallest); i++) {
+            smallest = low[i] < smallest ? low[i] : smallest;
+            largest = high[i] > largest || high[i] != high[i] ? high[i] : largest;
+        }
+        out.min = smallest, out.max = largest, out.signs = signs.count();
+    }
+};
+
+// Halves are looked at before they are widened: twice as many to a register.
+template <> struct Lean<FromF16> {
+    typedef uint16_t VUH __attribute__((vector_size(MISSTEP_WIDTH)));
+    VH low, high;
+    VUH signs = {};  // a block of 4096 does not overflow them
+    INLINE_MEMBER void begin(const uint16_t *p) { low = high = load<VH>(p) & 0x7fff; }
+    INLINE_MEMBER void add(const uint16_t *p, VF, VF, VF, VF) {
+        VH both = load<VH>(p), size = both & 0x7fff;
+        low = smaller_size(size, low);
+        high = larger_size(size, high);
+        signs += (VUH)both >> 15;
+    }
+    void finish(Partial &out) const {
+        uint16_t smallest = (uint16_t)low[0], largest = (uint16_t)high[0];
+        for (size_t i = 0; i < sizeof(VH) / 2; i++) {
+            smallest = (uint16_t)low[i] < smallest ? (uint16_t)low[i] : smallest;
+            largest = (uint16_t)high[i] > largest ? (uint16_t)high[i] : largest;
+            out.signs += signs[i];
+        }
+        out.min = FromF16::one(&smallest), out.max = FromF16::one(&largest);
+    }
+};
+
 template <class S, Mode MODE> static Partial run(const typename S::item *p, int64_t n, typename S::real shift) {
     using V = typename S::vec;
     using R = typename S::real;
@@ -59,10 +106,11 @@ template <class S, Mode MODE> static Partial run(const typename S::item *p, int6
     const V middle = splat(shift);
     V low, high, unused;
     S::pair(p, low, unused);
-    if (MODE == LEAN) low = absolute(low);
     high = low;
     Bits zeros = {};
     Signs signs;
+    Lean<S> lean;
+    if (MODE == LEAN) lean.begin(p);
     Sums<V> sums, abs_sums, squares;
     for (int64_t i = 0; i < n;) {
         int64_t stop = i + Sums<V>::CHAIN * 4 * W;
@@ -73,12 +121,11 @@ template <class S, Mode MODE> static Partial run(const typename S::item *p, int6
             S::pair(p + at, a, b);
             for (int64_t line = 0; line < 2 * W * (int64_t)sizeof(*p); line += 64)
                 __builtin_prefetch((const char *)(p + at) + line + AHEAD);
-            signs.add(a, b);
             V size_a = absolute(a), size_b = absolute(b);
             if (MODE == LEAN) {
-                low = lesser(size_b, lesser(size_a, low));
-                high = greater(size_b, greater(size_a, high));
+                lean.add(p + at, a, b, size_a, size_b);
             } else {
+                signs.add(a, b);
                 low = lesser(b, lesser(a, low));
                 high = greater(b, greater(a, high));
                 zeros += ((Bits)size_a == 0) + ((Bits)size_b == 0);  // each hit adds -1
@@ -112,6 +159,10 @@ template <class S, Mode MODE> static Partial run(const typename S::item *p, int6
         squares.flush((square0 + square1) + (square2 + square3));
     }
     Partial out = {sums.value(), abs_sums.value(), squares.value(), 0, 0, 0, signs.count()};
+    if (MODE == LEAN) {
+        lean.finish(out);
+        return out;
+    }
     R smallest = low[0], largest = high[0];
     for (int64_t i = 0; i < W; i++) {
         out.zeros -= zeros[i];
