@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+
 import pytest
-from story import RunStory
+from story import RunCommand, RunStory
 
 from misstep.capture.oldnumpy import numpy_problem
 
@@ -76,6 +79,50 @@ def test_a_deprecated_option_is_told_once_with_its_successor(run_story: RunStory
     assert len(found) == 1
     assert "pynative_synchronize" in found[0].title
     assert "launch_blocking" in found[0].advice
+
+
+BREAKING = """
+    import mindspore as ms, numpy as np
+    from mindspore import nn, ops
+
+    class Breaking(nn.Cell):
+        def construct(self, x):
+            if step == 3:
+                wide = ops.concat((x, x), 1)
+                raise ValueError(f"cannot use {wide.shape}")  # planted
+            return x
+
+    net = nn.SequentialCell(nn.Dense(4, 8), Breaking(), nn.Dense(8, 1))
+    optimizer = nn.SGD(net.trainable_params(), 0.01)
+
+    def forward(x):
+        return net(x).sum()
+
+    differentiate = ms.value_and_grad(forward, None, optimizer.parameters)
+    for step in range(1, 5):
+        _, gradients = differentiate(ms.Tensor(np.ones((16, 4), np.float32)))
+        optimizer(gradients)
+"""
+
+
+def test_the_flight_record_of_an_exception_opens_elsewhere_and_names_cell_and_line(
+    run_story: RunStory, misstep_command: RunCommand
+) -> None:
+    result = run_story(BREAKING, "--level", "guard")
+    assert result.exit == 1
+    (bundle,) = result.folder.glob("missteps/*/records/crash.zip")
+    moved = shutil.move(bundle, result.folder / "crash.zip")
+    shutil.rmtree(result.folder / "missteps")
+    opened = misstep_command("open", str(moved), "--json")
+    assert opened.exit == 0, opened.err
+    crash = json.loads(opened.out)
+    spot = crash["culprit"]["spot"]
+    assert (spot["step"], spot["phase"], spot["type"]) == (3, "forward", "Breaking")
+    assert spot["code"].endswith("# planted")
+    own = [frame for frame in crash["frames"] if not frame.get("library")]
+    assert own[-1]["locals"]["wide"].startswith("float32 [16, 16]")
+    assert [step["step"] for step in crash["steps"]] == [1, 2]
+    assert crash["batch"][0]["shape"] == [16, 4]
 
 
 def test_numpy_2_with_mindspore_2_10_is_refused_in_one_sentence_with_the_fix() -> None:

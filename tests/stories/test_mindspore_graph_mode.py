@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -153,6 +154,15 @@ def test_every_node_of_a_chosen_step_has_rows_in_execution_order_and_raw_files_a
     fc1 = next(node for node in graph.nodes if node.name.endswith("fc1-Dense/MatMul-op0") and node.phase == "forward")
     assert fc1.source is not None
     assert (fc1.source.file, fc1.source.code) == ("train.py", "x = self.fc1(x)")
+
+
+def test_an_evaluation_between_steps_leaves_no_rows(run_story: RunStory) -> None:
+    evaluating = script().replace("loss = step()", "loss = step(); net(x)")
+    result = run_story(evaluating, "--level", "op", "--steps", "2:3")
+    assert result.exit == 0, result.err
+    second, third = ([replace(a, step=None) for a, _ in result.run.step_rows(number)] for number in (2, 3))
+    assert second == third
+    assert all(address.call == 1 for address in third)
 
 
 def test_a_weight_is_shown_as_the_update_left_it_and_as_the_forward_read_it(run_story: RunStory) -> None:

@@ -90,8 +90,8 @@ class GraphFollower:
     def before_compiled(self, *, update_only: bool) -> None:
         self._guarded("before compiled code", lambda: self._before(update_only))
 
-    def after_compiled(self, *, update_only: bool) -> None:
-        self._guarded("after compiled code", lambda: self._after(update_only))
+    def after_compiled(self, *, update_only: bool, training: bool) -> None:
+        self._guarded("after compiled code", lambda: self._after(update_only, training))
 
     def compiled_failed(self, error: Exception) -> None:
         self._guarded("after compiled code failed", self._failed)
@@ -120,7 +120,7 @@ class GraphFollower:
         os.environ[VARIABLE] = str(config)
         atexit.register(shutil.rmtree, scratch, ignore_errors=True)
 
-    def _after(self, update_only: bool = False) -> None:
+    def _after(self, update_only: bool = False, training: bool = True) -> None:
         if self.root is None:
             return
         if not self.keep and os.environ.get(VARIABLE, "").startswith(str(self.root.parent)):
@@ -129,7 +129,7 @@ class GraphFollower:
                 self._note("MindSpore had compiled something before misstep could ask for its graphs; there are none")
         self._read_graphs(learn=not update_only)
         if self._wants_data:
-            self._read_data(wanted=not update_only)
+            self._read_data(wanted=training and not update_only)
 
     def _failed(self) -> None:
         self._after()

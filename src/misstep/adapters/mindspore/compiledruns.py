@@ -17,6 +17,7 @@ from mindspore.graph import api
 from mindspore.nn.cell import Cell
 from numpy.typing import NDArray
 
+from misstep.adapters.mindspore.compiled import optimizers_of
 from misstep.adapters.mindspore.names import OPTIMIZERS
 from misstep.adapters.mindspore.tensors import leaves
 
@@ -34,7 +35,8 @@ class Follower(Protocol):
     def before_compiled(self, *, update_only: bool) -> None:
         """`update_only`: the optimizer of an eager training, whose update is compiled and nothing else."""
 
-    def after_compiled(self, *, update_only: bool) -> None: ...
+    def after_compiled(self, *, update_only: bool, training: bool) -> None:
+        """`training`: it was part of a step, and no evaluation between steps."""
 
     def compiled_failed(self, error: Exception) -> None: ...
 
@@ -44,7 +46,7 @@ def follow_compiled_code(follower: Follower) -> None:
     undo: list[Callable[[], None]] = []
     running: list[bool] = []
 
-    def told(run: Callable[[], Any], owner: Any) -> Any:
+    def told(run: Callable[[], Any], owner: Any, function: Any = None) -> Any:
         if follower.ended:
             while undo:
                 undo.pop()()
@@ -63,13 +65,13 @@ def follow_compiled_code(follower: Follower) -> None:
             raise
         finally:
             running.pop()
-        follower.after_compiled(update_only=update_only)
+        follower.after_compiled(update_only=update_only, training=_trains(owner, function))
         return result
 
     function, network = api._JitExecutor.__call__, Cell.compile_and_run
 
     def jit_call(executor: Any, *args: Any, **kwargs: Any) -> Any:
-        return told(lambda: function(executor, *args, **kwargs), executor.obj)
+        return told(lambda: function(executor, *args, **kwargs), executor.obj, executor.fn)
 
     def compile_and_run(cell: Any, *args: Any, **kwargs: Any) -> Any:
         return told(lambda: network(cell, *args, **kwargs), cell)
@@ -79,6 +81,13 @@ def follow_compiled_code(follower: Follower) -> None:
         (Cell, "compile_and_run", compile_and_run),
     ):
         undo.append(_replace(owner, name, replacement))
+
+
+def _trains(owner: Any, function: Any) -> bool:
+    """Among eager cells compiled code is part of a step; in graph mode what differentiates or updates is."""
+    if context.get_context("mode") == context.PYNATIVE_MODE or getattr(function, "__name__", "") == "after_grad":
+        return True
+    return bool(optimizers_of(function if owner is None else owner))
 
 
 def tensor_of(array: NDArray[Any]) -> Any:
