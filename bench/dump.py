@@ -182,7 +182,7 @@ def small_rows(count: int = 5000) -> list[dict[str, Any]]:
     shape = session.catalog.shape((1024,))
     tensors = [FakeTensor(np.full(1024, slot, np.float32)) for slot in range(count)]
     rows = [session.frame.reserve(number, shape, 1) for number in numbers]
-    session._refresh_wants()
+    session._wanting.refresh(session.step)
     calls = [session.wants[number] for number in numbers]
     taken = []
     for _ in range(5):
