@@ -117,7 +117,8 @@ function engine(holder: HTMLElement, canvas: HTMLCanvasElement, small: HTMLCanva
     sceneOf = graphText.peek();
     figures.value = { boxes: scene.boxes.length - 1, lines: scene.lines.length, ms: scene.ms };
     mark();
-    requestAnimationFrame(() => setTimeout(() => { if (graphDrawn.peek() !== null) graphDrawn.value = graphText.peek(); }));
+    // Painted at the next frame, and on the screen when the one after it begins.
+    requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => { if (graphDrawn.peek() !== null) graphDrawn.value = graphText.peek(); })));
     if (first) begin();
     else if (goTo) reveal();
     goTo = false;

@@ -1,9 +1,9 @@
 // The debugger: nodes and watchpoints at the left, the graph, and below it the hits beside what is looked at.
 import { useSignalEffect } from "@preact/signals";
+import type { ComponentType } from "preact";
 import { CompareTab } from "../debug/comparetab";
 import { ControlBar } from "../debug/control";
 import { GraphPanel } from "../debug/graph";
-import { HistoryTab } from "../debug/historytab";
 import { HitsPanel } from "../debug/hits";
 import { NodeTab } from "../debug/nodetab";
 import { SourceTab } from "../debug/sourcetab";
@@ -18,6 +18,7 @@ import { graph, hits, hitsKnown, isLive, rank, runName, shownStep, standing, sta
 import type { NodeInfo } from "../types.gen";
 import { copy } from "../debug/nodemenu";
 import { Icon } from "../ui/icons";
+import { lazy } from "../ui/lazy";
 import { More } from "../ui/more";
 import { size, Splitter } from "../ui/splitter";
 
@@ -26,7 +27,10 @@ const watch = size("debug.watch", 210, 90, 600);
 const below = size("debug.below", 400, 140, 800);
 const hitsWide = size("debug.hits", 420, 240, 1000);
 
-const SHOWN: Record<Tab, () => preact.JSX.Element> = { node: NodeTab, tensor: TensorTab, compare: CompareTab, source: SourceTab, history: HistoryTab };
+// The only tab with a chart: what draws it is a quarter of everything.
+const HistoryTab = lazy(() => import("../debug/historytab").then((one) => one.HistoryTab));
+
+const SHOWN: Record<Tab, ComponentType> = { node: NodeTab, tensor: TensorTab, compare: CompareTab, source: SourceTab, history: HistoryTab };
 
 export function DebugPage() {
   useNodeInfo();
