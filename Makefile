@@ -9,7 +9,7 @@ WEB_SOURCES := $(shell find web -type f -not -path 'web/node_modules/*' 2>/dev/n
 export PYTHONPATH := $(CURDIR)/src
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native web browser demo test test-fast lint bench bench-web docs clean
+.PHONY: help setup native native-aarch64 web browser demo test test-fast lint bench bench-web docs clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -27,6 +27,11 @@ $(STAMP): pyproject.toml constraints.txt setup.py $(wildcard native/*)
 
 native: $(STAMP) ## build the native kernels again
 	$(BIN)/python setup.py --quiet build_ext --inplace --force
+
+native-aarch64: ## check the kernels on aarch64, under qemu (Debian: g++-aarch64-linux-gnu, qemu-user)
+	mkdir -p build && aarch64-linux-gnu-g++ -std=c++17 -O3 -fno-math-errno -fno-trapping-math -static \
+	  native/plain.cpp native/tables.cpp native/selfcheck.cpp -o build/selfcheck-aarch64
+	qemu-aarch64 build/selfcheck-aarch64
 
 web: $(WEB_STAMP) ## build the web front end into the package
 
