@@ -170,7 +170,9 @@ def _stage(adapter: MindSporeAdapter, given: list[Sequence[Any]], stepping: bool
     tape = Tape()
     tape.arm(True)
     tape.keep_results = True
-    adapter.replaying(quiet, flow, OperatorWatch(adapter), no_cells())
+    operators = OperatorWatch(adapter)
+    operators.alone = adapter.rank()[1] > 1
+    adapter.replaying(quiet, flow, operators, no_cells())
     adapter.tape, adapter.instead_of_updates, adapter.busy = tape, given, False
     try:
         with contextlib.redirect_stdout(io.StringIO()):

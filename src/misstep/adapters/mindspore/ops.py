@@ -15,12 +15,18 @@ from mindspore.utils import MsDispatchMode
 from misstep.adapters.mindspore.names import users_line
 from misstep.adapters.mindspore.tensors import leaves
 from misstep.core.graph import Phase
+from misstep.errors import ReplayError
 
 if TYPE_CHECKING:
     from misstep.adapters.mindspore.adapter import MindSporeAdapter
 
 NO_OPERATORS = frozenset({"typeof"})
 """Questions about tensors that pass the dispatcher too."""
+
+COLLECTIVES = frozenset(
+    {"AllReduce", "AllGather", "ReduceScatter", "Broadcast", "AllToAll", "Send", "Receive", "Barrier", "Reduce"}
+)
+"""They wait for other ranks, which do not run the step again."""
 
 UNINITIALISED = frozenset({"Empty", "NewEmpty", "EmptyLike"})
 """Their outputs hold whatever lay in memory before: never evidence of anything."""
@@ -32,12 +38,16 @@ class OperatorWatch(MsDispatchMode):
     def __init__(self, adapter: MindSporeAdapter) -> None:
         super().__init__()
         self.adapter = adapter
+        self.alone = False
+        """This rank runs a step again by itself."""
 
     def __ms_dispatch__(self, func: Any, args: Any, kwargs: Any = None) -> Any:
         adapter = self.adapter
         name = func.name
         if adapter.busy or name in NO_OPERATORS:
             return func(*args, **(kwargs or {}))
+        if self.alone and name.removeprefix("Inner").removeprefix("DistComm") in COLLECTIVES:
+            raise ReplayError(f"{name} inside the network waits for the other ranks, which do not run the step again")
         call = None
         with adapter.guarded(f"before {name}"):
             flow = adapter.flow

@@ -144,10 +144,15 @@ class Player:
         flow = Flow(quiet, tensors.memory_of, tensors.glance_at)
         flow.share_names(adapter.flow)
         flow.keeping = True
-        adapter.replaying(quiet, flow, OperatorWatch(adapter), no_cells())
+        operators = OperatorWatch(adapter)
+        operators.alone = adapter.rank()[1] > 1
+        adapter.replaying(quiet, flow, operators, no_cells())
         adapter.busy = not watch
         try:
             yield flow
+        except BaseException:
+            _pynative_executor.clear_res()  # a forward cut short would be recorded on
+            raise
         finally:
             cost = adapter.cost_ns
             vars(adapter).update(before)
