@@ -69,6 +69,10 @@ class _Search:
             turned = [row for row in path if self.nan[row] and self.role(row) == "output"]
             birth = turned[-1] if turned else birth
         node = self.node(birth)
+        if node.kind == "parameter" and self.role(birth) == "input":  # a weight was bad when the step began
+            user = next((row for row in range(birth, len(self.head)) if birth in (self.frame.inputs_of(row) or ())), -1)
+            if user >= 0:
+                return self.make(birth, "input", self.node(user), inputs=(), outputs=(birth,), precision="operator")
         if node.kind != "operator":
             return self.by_modules([row for row in range(len(self.head)) if self.bad[row]])
         inputs = self.frame.inputs_of(birth) or ()

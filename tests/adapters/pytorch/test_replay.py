@@ -356,3 +356,11 @@ def test_an_evaluation_that_forgot_no_grad_does_not_grow_the_tape() -> None:
         assert len(adapter.tape.entries) < 1100
     finally:
         adapter.detach()
+
+
+def test_a_weight_goes_into_an_operator_under_its_own_name() -> None:
+    recording, _ = replayed(EXACT["gpt with dropout"])
+    graph = recording.catalog.graph
+    inputs = {str(graph.address(number)) for number, key in enumerate(graph.tensors) if key.role == "input"}
+    assert {"words.weight:input", "blocks.0.qkv.weight:input", "head.bias:input"} <= inputs
+    assert not any(address.startswith("head/addmm:input") for address in inputs)

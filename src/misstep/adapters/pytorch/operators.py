@@ -75,6 +75,8 @@ class OperatorWatch(TorchDispatchMode):
         self._by_sequence: dict[int, tuple[int | str, Any, int, int]] = {}
         """Forward sequence number → (scope, code object, line, node): where a graph node came from."""
         self._edges: set[tuple[int, int]] = set()
+        self._weights: dict[int, torch.Tensor] | None = None
+        """By where it begins: every parameter; None until one is looked for in this step."""
 
     def start(self) -> None:
         """Go to the bottom of the stack, so that whatever the user pushes and pops stays in order above us."""
@@ -106,6 +108,7 @@ class OperatorWatch(TorchDispatchMode):
         self._traits, self._nodes, self._taken, self._edges = other._traits, other._nodes, other._taken, other._edges
 
     def begin_step(self) -> None:
+        self._weights = None
         self._calls.clear()
         self._rows.clear()
         self._begins.clear()
@@ -251,10 +254,17 @@ class OperatorWatch(TorchDispatchMode):
             if row == UNINITIALISED:
                 continue
             if row < 0:
-                number = adapter.catalog.tensor(node, "input", slot, call)
+                weight = self._weight_at(address, tensor)
+                if weight is None:
+                    number = adapter.catalog.tensor(node, "input", slot, call)
+                else:  # by its own name: `head.weight:input` is what the step began with, `:param` what it left
+                    owner = adapter.catalog.node(adapter.names.parameter(weight), "parameter", "Parameter")
+                    number, tensor = adapter.catalog.tensor(owner, "input"), weight
                 row = adapter.seer.fresh(number, tensor, None, weakref.ref(tensor))
                 if row < 0:
                     continue
+                if weight is not None and adapter.frame.names_inputs:
+                    self._name_input(adapter.catalog.tensor(node, "input", slot, call), row, tensor)
                 known[address] = row
                 self._begins[row] = address
                 want = adapter.seer.wants.get(number)
@@ -268,6 +278,14 @@ class OperatorWatch(TorchDispatchMode):
                     self._name_input(adapter.catalog.tensor(node, "input", slot, call), row, tensor)
             rows.append(row)
         return tuple(rows)
+
+    def _weight_at(self, address: int, tensor: torch.Tensor) -> torch.Tensor | None:
+        """The parameter whose whole memory this is, transposed perhaps."""
+        if self._weights is None:
+            every = self.adapter.all_weights()
+            self._weights = {one.data_ptr(): one for one in every if one.layout is torch.strided}
+        weight = self._weights.get(address)
+        return weight if weight is not None and weight.numel() == tensor.numel() else None
 
     def _name_input(self, number: int, row: int, tensor: torch.Tensor) -> None:
         """A dump wants this input, whose memory row `row` has seen: a second name for it, or for a part of it."""
