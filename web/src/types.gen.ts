@@ -185,6 +185,7 @@ export interface CrashReport {
   reached: ReachedView | null;
   trail: string[];
   threads: ThreadView[];
+  machine: string[];
   stacks: Record<string, string>;
   kernel_threads: KernelThread[];
   steps: RecordedStep[];

@@ -173,6 +173,8 @@ class CrashReport(Part):
     """Modules entered, the latest first."""
     threads: tuple[ThreadView, ...]
     """The culprit's; the one that failed first."""
+    machine: tuple[str, ...]
+    """Frames of machine code, the innermost first: where a fatal signal struck, or where the main thread was."""
     stacks: dict[str, str]
     """What the fault handler wrote, by occasion."""
     kernel_threads: tuple[KernelThread, ...]

@@ -150,6 +150,7 @@ def _report(crash: Crash, bundle: Bundle, name: str, size: int) -> CrashReport:
         reached=None if crash.reached is None else _reached(crash.reached),
         trail=tuple(one["name"] for one in crash.trail),
         threads=tuple(_threads(crash)),
+        machine=crash.machine,
         stacks=dict(crash.stacks),
         kernel_threads=tuple(
             KernelThread(one.get("id", ""), one.get("name", ""), one.get("state", ""), one.get("waits_in", ""))

@@ -9,6 +9,7 @@ export function Stacks({ report }: { report: CrashReport }) {
     <div class="column gap">
       {report.threads.map((thread, at) => <Thread key={at} thread={thread} />)}
       {!report.threads.length && !Object.keys(report.stacks).length && <p class="dim">{t("crash.noStack")}</p>}
+      {report.machine.length > 0 && <section class="card"><h2>{t("crash.machine")}</h2><pre tabIndex={0}>{report.machine.join("\n")}</pre></section>}
       {Object.entries(report.stacks).map(([name, text]) => (
         <section key={name} class="card"><h2>{t("crash.faultStack", { name })}</h2><pre class="dim" tabIndex={0}>{text}</pre></section>
       ))}

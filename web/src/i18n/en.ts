@@ -147,6 +147,7 @@ export const en = {
   "crash.limit": "limit",
   "crash.log": "Last lines of its output",
   "crash.loss": "Loss of the last steps",
+  "crash.machine": "Machine code, the innermost first",
   "crash.memoryCurve": "Memory of the process",
   "crash.never": "not reached",
   "crash.noCause": "The knowledge base knows no cause for this. A pattern of your own can be added with the setting “knowledge”.",

@@ -149,6 +149,7 @@ export const zh: Record<keyof typeof en, string> = {
   "crash.limit": "上限",
   "crash.log": "最后的输出",
   "crash.loss": "最后各轮次的损失",
+  "crash.machine": "机器码，最内层在前",
   "crash.memoryCurve": "进程内存",
   "crash.never": "未到达",
   "crash.noCause": "知识库中没有匹配的原因。可通过配置项 knowledge 添加自己的规则。",
