@@ -335,6 +335,8 @@ def test_steps_that_a_gradient_scaler_skips_raise_no_alarm_and_say_which_operato
 def test_a_gradient_scaler_that_skips_too_often_is_told(run_story: RunStory) -> None:
     result = run_story(SCALER.format(scale="2.0**10", steps=60, every=2), "--level", "guard")
     assert [finding.rule for finding in result.run.findings] == ["loss_scale_skips"]
+    (hit,) = [hit for hit in result.run.hits() if hit.condition == "loss_scale_skips"]
+    assert (hit.severity, hit.reason) == ("warning", result.run.findings[0].title)
     assert result.run.verdict is None
 
 

@@ -27,6 +27,7 @@ from misstep.capture.verdict import find_verdict
 from misstep.core.address import Address
 from misstep.core.finding import Finding, Verdict
 from misstep.core.run import Step
+from misstep.core.watch import Hit
 from misstep.errors import ReplayError
 
 if TYPE_CHECKING:
@@ -97,8 +98,8 @@ class Replays:
         elif bad == {"param"}:
             self._guarded("while running the update again", adapter, self._replay_update)
 
-    def step_done(self, step: Step) -> None:
-        """Forget the step; judge how many updates a gradient scaler skips."""
+    def step_done(self, step: Step) -> Hit | None:
+        """Forget the step; a hit when a gradient scaler skips too many updates."""
         if self.playing:
             self.session.end("finished", 0)
             raise TrainingStopped(0)
@@ -106,7 +107,8 @@ class Replays:
         self.cleared = False
         if step.loss_scale is not None or step.overflow:
             self._attempts.append(step.overflow)
-            self._judge_skips(step)
+            return self._judge_skips(step)
+        return None
 
     def complete(self, verdict: Verdict | None) -> Verdict | None:
         """The verdict on the step, with what the replay knows of it."""
@@ -228,20 +230,30 @@ class Replays:
 
     # ── loss scale ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _judge_skips(self, step: Step) -> None:
+    def _judge_skips(self, step: Step) -> Hit | None:
         """Skipping now and then is how a loss scale finds its size; skipping often is a fault."""
         limit = self.session.settings.skipped_share
         if self._share_told or len(self._attempts) < _ATTEMPTS_JUDGED or not limit:
-            return
+            return None
         share = sum(self._attempts) / len(self._attempts)
         if share <= limit:
-            return
+            return None
         self._share_told = True
+        said = f"the gradient scaler skipped {share:.0%} of the last {len(self._attempts)} updates"
+        hit = Hit(
+            id=self.session.evaluator.take_hit_id(),
+            watchpoint=0,
+            address=Address("loss", "loss", step=step.number, rank=self.session.rank),
+            reason=said,
+            condition="loss_scale_skips",
+            detail={"share": share, "limit": float(limit)},
+        )
         if self.session.writer is not None:
+            self.session.writer.hit(hit)
             self.session.writer.finding(
                 Finding(
                     rule="loss_scale_skips",
-                    title=f"the gradient scaler skipped {share:.0%} of the last {len(self._attempts)} updates",
+                    title=said,
                     step=step.number,
                     rank=self.session.rank,
                     evidence=(f"loss scale {step.loss_scale:g} at step {step.number}",) if step.loss_scale else (),
@@ -251,6 +263,8 @@ class Replays:
                     detail={"share": share, "limit": float(limit)},
                 )
             )
+            self.session.writer.flush()
+        return hit
 
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -318,13 +318,14 @@ class Session:
         else:
             self._conclude(step, head, summary, self.frame)
             self.step += 1
-        self.replays.step_done(step)
+        skips = self.replays.step_done(step)
         if said and self.writer is not None:
             self.writer.event("level", text=said, interval=self.plan.interval)
         waited = time.perf_counter()
         self.door.look()
         if self.controller is not None and not self.ended:
-            self.controller.step_boundary(step, () if update.overflow else self.hits)
+            told = [] if update.overflow else self.hits
+            self.controller.step_boundary(step, told if skips is None else [*told, skips])
         waited = time.perf_counter() - waited
         if self.ended:
             return

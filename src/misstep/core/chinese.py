@@ -43,6 +43,10 @@ _SHAPES: tuple[tuple[str, str], ...] = (
     (r"the previous value did not fit into the memory budget", "上一步的值超出内存预算"),
     (r"its values are not kept", "没有保留它的值"),
     (r"exact", "重放逐位一致"),
+    (
+        r"the gradient scaler skipped (?P<share>\S+) of the last (?P<all>\d+) updates",
+        "梯度缩放器跳过了最近 {all} 次更新中的 {share}",
+    ),
 )
 _TABLE = tuple((re.compile(shape), text) for shape, text in _SHAPES)
 _SAMPLES = re.compile(

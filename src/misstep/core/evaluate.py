@@ -174,6 +174,11 @@ class Evaluator:
         self._next_hit += len(hits)
         return hits
 
+    def take_hit_id(self) -> int:
+        """For a hit that comes of no tensor's row: the next number of this run."""
+        self._next_hit += 1
+        return self._next_hit - 1
+
     def would_hit(
         self,
         watch: Watchpoint,
