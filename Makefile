@@ -59,7 +59,7 @@ lint: $(STAMP) ## ruff and mypy
 	$(BIN)/mypy
 
 bench: $(STAMP) ## every benchmark, as ratios
-	@for script in kernels overhead debugger recorder compare dump train; do \
+	@for script in kernels overhead debugger recorder replay compare dump train; do \
 	  test -f bench/$$script.py && echo "== $$script" && $(BIN)/python bench/$$script.py; done; true
 
 bench-web: web browser $(STAMP) ## figures of the web front end in a real browser
