@@ -7,10 +7,19 @@ that needs its second try is a bug to look into, but not a reason to stop the wo
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 REAL_PROCESSES = {"stories", "hub", "web", "cli"}
 """Folders whose tests start servers or programs."""
+
+
+def pytest_configure() -> None:
+    """Started in the background (nohup, &), a program ignores these and its children do too; the stories send them."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
