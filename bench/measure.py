@@ -7,8 +7,11 @@ import gc
 import json
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
+
+Measure = Callable[[int], tuple[float, list[dict[str, Any]]]]
+"""Given a number of rounds: the control, and rows of a report."""
 
 
 def interleaved(
@@ -35,6 +38,16 @@ def interleaved(
     finally:
         gc.enable()
     return {name: statistics.median(values) for name, values in ratios.items()}
+
+
+def each(measures: Iterable[Measure], rounds: int) -> tuple[float, list[dict[str, Any]]]:
+    """Everything that was measured, and the control that lies farthest from 1."""
+    controls, rows = [], []
+    for measure in measures:
+        control, some = measure(rounds)
+        controls.append(control)
+        rows += some
+    return max(controls, key=lambda value: abs(value - 1)), rows
 
 
 def report(control: float, rows: list[dict[str, Any]], *, as_json: bool) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from measure import interleaved, report
+from measure import Measure, each, interleaved, report
 
 LEVELS = ("idle", "guard", "module", "op")
 
@@ -92,7 +92,7 @@ def _measure(
     return ratios["control"], rows
 
 
-def _cases(framework: str) -> list[Callable[[int], tuple[float, list[dict[str, Any]]]]]:
+def _cases(framework: str) -> list[Measure]:
     if framework == "pytorch":
         return [partial(torch_rows, case) for case in ("cnn", "gpt")]
     eager = [partial(mindspore_rows, case) for case in ("cnn", "gpt")]
@@ -105,13 +105,9 @@ def main() -> None:
     parser.add_argument("--framework", choices=("pytorch", "mindspore"), default="pytorch")
     parser.add_argument("--rounds", type=int, default=15)
     given = parser.parse_args()
-    controls, rows = [], []
     with contextlib.redirect_stdout(sys.stderr):
-        for measure in _cases(given.framework):
-            control, of_case = measure(given.rounds)
-            controls.append(control)
-            rows += of_case
-    report(max(controls, key=lambda value: abs(value - 1)), rows, as_json=given.json)
+        control, rows = each(_cases(given.framework), given.rounds)
+    report(control, rows, as_json=given.json)
 
 
 if __name__ == "__main__":

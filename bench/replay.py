@@ -18,11 +18,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from measure import interleaved, report
+from measure import each, interleaved, report
 
 
 def rows_of(case: str, rounds: int) -> tuple[float, list[dict[str, Any]]]:
@@ -96,13 +97,9 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--rounds", type=int, default=15)
     given = parser.parse_args()
-    controls, rows = [], []
     with contextlib.redirect_stdout(sys.stderr):
-        for case in ("cnn", "gpt"):
-            control, of_case = rows_of(case, given.rounds)
-            controls.append(control)
-            rows += of_case
-    report(max(controls, key=lambda value: abs(value - 1)), rows, as_json=given.json)
+        control, rows = each((partial(rows_of, case) for case in ("cnn", "gpt")), given.rounds)
+    report(control, rows, as_json=given.json)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The web front end from Python's side: its types are current, it compiles, and a real browser gets along with it.
 
-The browser needs Debian's chromium (`make browser`) and Node; where one of them is missing the tests say which.
+The browser needs Debian's chromium (`make browser`) and Node; where one of them is missing the tests fail and say so.
+`make test` installs them; `make test-fast` leaves these tests out.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ BROWSER_SECONDS = 500
 def npm(*arguments: str, seconds: int = 200) -> None:
     """Run a script of web/package.json; its whole output is the message when it fails."""
     if shutil.which("npm") is None:
-        pytest.skip("Node is missing: the front end cannot be checked without npm")
+        pytest.fail("Node is missing: the front end cannot be checked without npm")
     if not (WEB / "node_modules").is_dir():
-        pytest.skip("web/node_modules is missing: run `make web`")
+        pytest.fail("web/node_modules is missing: run `make web`")
     environment = {**os.environ, "MISSTEP_PYTHON": sys.executable}
     command = ["npm", "run", "--silent", *arguments]
     done = subprocess.run(command, cwd=WEB, env=environment, capture_output=True, text=True, timeout=seconds)
@@ -53,7 +54,7 @@ def test_the_front_ends_own_tests_pass() -> None:
 @pytest.mark.timeout(BROWSER_SECONDS + 20)
 def test_a_person_gets_through_every_journey_in_a_real_browser() -> None:
     if not CHROMIUM.exists():
-        pytest.skip(f"{CHROMIUM} is missing: run `make browser`")
+        pytest.fail(f"{CHROMIUM} is missing: run `make browser`")
     if not (ROOT / "src" / "misstep" / "hub" / "static" / "index.html").is_file():
-        pytest.skip("the page was not built: run `make web`")
+        pytest.fail("the page was not built: run `make web`")
     npm("e2e", seconds=BROWSER_SECONDS)
