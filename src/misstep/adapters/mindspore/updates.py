@@ -164,7 +164,7 @@ class Updates:
         for gradient in gradients[:1]:
             # To wait for the loss of a graph is to spin, to wait for the last of its results is to sleep (measured:
             # half of the CPU time of a step in graph mode). The gradient of the first weight comes last.
-            gradient.data_ptr()
+            tensors.wait_for(gradient)
         owed, self.owed = self.owed, []
         for result in owed:
             if (loss := tensors.scalar_of(result)) is not None:
