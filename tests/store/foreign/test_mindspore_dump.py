@@ -6,8 +6,10 @@ import csv
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -149,7 +151,7 @@ def test_our_dump_layout_has_mindspores_names_and_statistics(tmp_path: Path) -> 
     assert [str(entry.address) for entry in back.entries()] == [
         "net/fc1:input@3#0",
         "net/fc1:output@3#0",
-        "net_fc1_weight:param@3#0",
+        "net.fc1.weight:param@3#0",
     ]
     with open(folder / "statistic.csv", newline="") as table:
         row = list(csv.DictReader(table))[1]
@@ -163,6 +165,33 @@ def test_our_dump_layout_has_mindspores_names_and_statistics(tmp_path: Path) -> 
     }
     assert isinstance(back, MindSporeDump)
     assert back.statistics(back.entries()[1])["NaN Count"] == "1"
+
+
+def test_what_goes_through_our_dump_layout_comes_back_as_it_was(tmp_path: Path) -> None:
+    deep = "encoder." + ".".join(f"layer_with_a_long_name_{number}" for number in range(12)) + ".fc"
+    given = {
+        "net/fc.1:input@3": np.ones((2, 3), np.float32),
+        "net/fc.1:output@3": np.ones((2, 3), ml_dtypes.bfloat16),
+        "net/fc.1~2:output@3": np.zeros((2, 3), np.float32),
+        "net/fc.1:grad_output@3": np.ones((2, 3), np.float32),
+        "net/fc.1:grad_input.1@3": np.ones((2, 1), np.complex64),
+        f"{deep}:output@3": np.full(2, 7, np.int64),
+        "embed.weight:grad@3": np.ones(4, np.float16),
+        "embed.weight:param@3": np.zeros((), np.bool_),
+        "embed.weight:param@4": np.zeros(0, np.float64),
+        "mean:buffer@4": np.ones(1, np.float32),
+    }
+    source = ArraySource(given, types={"net/fc.1": "MatMul", "embed.weight": "Parameter"})
+    export(source, tmp_path, format="mindspore")
+    back = source_of(tmp_path)
+    plain = [replace(entry, rank=None, key="") for entry in back.entries()]
+    assert plain == [replace(entry, key="") for entry in source.entries()]
+    for before, after in zip(source.entries(), back.entries()):
+        assert back.array(after).dtype == source.array(before).dtype
+        assert back.array(after).tobytes() == source.array(before).tobytes()
+    for file in tmp_path.rglob("*.npy"):
+        file.unlink()
+    assert [str(entry.address) for entry in open_mindspore_dump(tmp_path).entries()] == [f"{name}#0" for name in given]
 
 
 def test_a_dump_of_statistics_alone_is_listed_and_says_why_values_are_missing(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from misstep.errors import FormatError, need
 from misstep.store.checkpoint import write_mindspore_ckpt, write_npz, write_safetensors
 from misstep.store.foreign.elements import name_of
 from misstep.store.foreign.folder import INDEX
+from misstep.store.foreign.index import facts_of
 from misstep.store.foreign.mindspore_layout import write_mindspore_dump
 from misstep.store.foreign.npyfile import write_npy
 from misstep.store.foreign.source import Entry, TensorSource, stats_of
@@ -58,7 +59,7 @@ def write_npy_tree(source: TensorSource, folder: str | Path) -> None:
         array = source.array(entry)
         name = file_name(entry, len(files))
         write_npy(where / name, array)
-        files[name] = _facts(entry, array)
+        files[name] = facts_of(entry, dtype=name_of(array.dtype), shape=array.shape)
     text = json.dumps({"format": "misstep-arrays/1", "files": files}, ensure_ascii=False, indent=0)
     (where / INDEX).write_text(text, encoding="utf-8")
 
@@ -94,23 +95,6 @@ def file_name(entry: Entry, number: int) -> str:
     """A name any file system takes; too long a one is cut and numbered, the index has it whole."""
     name = quote(str(entry.address), safe=" +,@=()[]{}~-_.")
     return f"{name}.npy" if len(name) <= _NAME_LIMIT else f"{name[:_NAME_LIMIT]}-{number}.npy"
-
-
-def _facts(entry: Entry, array: NDArray[Any]) -> dict[str, Any]:
-    facts: dict[str, Any] = {
-        "name": entry.name,
-        "role": entry.role,
-        "order": entry.order,
-        "dtype": name_of(array.dtype),
-    }
-    facts["shape"] = list(array.shape)
-    optional = {"slot": entry.slot, "type": entry.node_type, "source": entry.source_line, "step": entry.step}
-    facts |= {
-        key: value for key, value in optional.items() if value not in ("", None, 0) or (key == "step" and value == 0)
-    }
-    if entry.call > 1:
-        facts["call"] = entry.call
-    return facts
 
 
 def _all(source: TensorSource) -> Mapping[str, NDArray[Any]]:

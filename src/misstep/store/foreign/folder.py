@@ -29,6 +29,7 @@ from misstep.core.address import ROLE_CODES, Role
 from misstep.errors import FormatError, TensorUnavailable
 from misstep.store.checkpoint import Checkpoint, read_checkpoint
 from misstep.store.foreign.elements import dtype_named, name_of
+from misstep.store.foreign.index import entry_of
 from misstep.store.foreign.npyfile import peek_npy, read_npy
 from misstep.store.foreign.source import Entry, address_in, guess_role
 
@@ -119,19 +120,7 @@ class Folder:
 
     def _single(self, file: str, key: str, listed: dict[str, Any] | None) -> tuple[tuple[Any, ...], Entry]:
         if listed is not None and "shape" in listed:
-            entry = Entry(
-                name=listed["name"],
-                role=listed["role"],
-                slot=listed.get("slot", 0),
-                node_type=listed.get("type", ""),
-                shape=tuple(listed["shape"]),
-                dtype=listed["dtype"],
-                order=listed["order"],
-                source_line=listed.get("source", ""),
-                step=listed.get("step"),
-                call=listed.get("call", 1),
-                key=key,
-            )
+            entry = entry_of(listed, key=key)
             self._load[key] = partial(read_npy, file, dtype=entry.dtype)
             return (0, entry.order, ()), entry
         shape, held = peek_npy(file)

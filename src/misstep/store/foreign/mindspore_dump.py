@@ -4,13 +4,15 @@
                                              /statistic.csv
     {path}/rank_{r}/graphs/*.ir *.pb         {path}/rank_{r}/execution_order/ms_execution_order_graph_{graph}.csv
 
-File names have lost their slashes; the full names come back from the execution order and the graph. `Parameter.*` files
-hold the values *after* the update of the iteration (measured), so they stand at the end of its execution order.
+File names have lost their slashes; the full names come back from the execution order and the graph, or from our own
+index where we wrote the dump. `Parameter.*` files hold the values *after* the update of the iteration (measured), so
+they stand at the end of its execution order.
 """
 
 from __future__ import annotations
 
 import csv
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -24,7 +26,9 @@ from misstep.core.address import Role
 from misstep.core.graph import Graph, Source
 from misstep.errors import FormatError, TensorUnavailable
 from misstep.store.foreign.elements import from_mindspore, name_of
+from misstep.store.foreign.index import entry_of
 from misstep.store.foreign.mindspore_graph import read_execution_order, read_ir, read_pb
+from misstep.store.foreign.mindspore_layout import INDEX, MAPPING, index_key
 from misstep.store.foreign.npyfile import peek_npy, read_npy
 from misstep.store.foreign.source import Entry
 
@@ -41,9 +45,13 @@ class _Rank:
     """What stands beside the data of one rank."""
 
     full_names: dict[str, str] = field(default_factory=dict)
+    file_names: dict[str, str] = field(default_factory=dict)
+    """Of files whose real name was too long for a file system, by the number they got instead."""
     order: dict[str, int] = field(default_factory=dict)
     sources: dict[str, Source] = field(default_factory=dict)
     weights: dict[str, bool] = field(default_factory=dict)
+    ours: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What each tensor is, where we wrote the dump ourselves."""
 
 
 def looks_like_mindspore_dump(path: Path) -> bool:
@@ -121,7 +129,7 @@ class MindSporeDump:
         found: list[tuple[tuple[int, int, int, int, int, int], Entry]] = []
         named: set[str] = set()
         for file in _data_files(self.path):
-            said = FILE_NAME.fullmatch(file.name)
+            said = FILE_NAME.fullmatch(self._rank_of(file).file_names.get(file.name, file.name))
             if said:
                 key, entry = self._entry(file, said)
                 found.append((key, entry))
@@ -169,14 +177,18 @@ class MindSporeDump:
         dtype: str,
         key: str,
     ) -> tuple[tuple[int, int, int, int, int, int], Entry]:
+        iteration, number = _iteration(file), _rank_number(file)
+        ours = rank.ours.get(index_key(iteration, kind, written, time, io, slot))
+        if ours is not None:
+            entry = entry_of(ours, key=key, rank=number)
+            entry = entry if entry.step is None else replace(entry, step=iteration)
+            return (number or 0, iteration or 0, 0, 0, time, slot), entry
         name = rank.full_names.get(_LOST.sub("_", written), written)
         role: Role = "input" if io == "input" else "output"
         place = rank.order.get(name, len(rank.order))
         if kind == "Parameter":
             weight = rank.weights.get(name, True)
             role, place = ("param", len(rank.order) + 1) if weight else ("input", -1)
-        iteration = _iteration(file)
-        number = _rank_number(file)
         entry = Entry(
             name=name,
             role=role,
@@ -224,6 +236,8 @@ class MindSporeDump:
 
 def _beside(home: Path) -> _Rank:
     rank = _Rank()
+    if (home / INDEX).is_file():
+        rank.ours = json.loads((home / INDEX).read_text(encoding="utf-8")).get("tensors", {})
     for file in sorted((home / "graphs").glob("*.ir")):
         text = read_ir(file)
         rank.sources.update(text.sources)
@@ -231,12 +245,12 @@ def _beside(home: Path) -> _Rank:
     for file in sorted((home / "execution_order").glob("ms_execution_order_graph_*.csv")):
         for name in read_execution_order(file):
             rank.order.setdefault(name, len(rank.order))
-    for file in home.rglob("mapping.csv"):
-        # Names too long for a file system became numbers; the table says which.
+    for file in home.rglob(MAPPING):
         with open(file, newline="", encoding="utf-8", errors="replace") as lines:
             for pair in csv.reader(lines):
                 if len(pair) == 2:
-                    rank.full_names[pair[0].removesuffix(".npy")] = pair[1].removesuffix(".npy")
+                    short, whole = (f"{name.removesuffix('.npy')}.npy" for name in pair)
+                    rank.file_names[short] = whole
     for name in (*rank.order, *rank.sources, *rank.weights):
         rank.full_names.setdefault(_LOST.sub("_", name), name)
     return rank
@@ -274,4 +288,4 @@ def _data_files(path: Path, *, most: int | None = None) -> Iterator[Path]:
 
 
 def _statistic_key(entry: Entry) -> str:
-    return f"{entry.rank}/{entry.step}/{entry.node_type}/{entry.name}/{entry.role}/{entry.slot}"
+    return f"{entry.rank}/{entry.step}/{entry.node_type}/{entry}"

@@ -1,12 +1,13 @@
 """MindSpore's dump directory, written: its file names, its execution order, its statistic.csv.
 
-    rank_0/.dump_metadata/{config.json, data_dump.json}
+    rank_0/.dump_metadata/{config.json, data_dump.json, misstep.json}
           /execution_order/ms_execution_order_graph_0.csv
           /Net/0/{iteration}/MatMul.net_fc1.0.0.7.output.0.DefaultFormat.float32.npy
                             /statistic.csv
 
 Memory that passed under several names is one file with several links. bfloat16 and float8 are written as float32 with
-the real type in the name, as MindSpore does. Reading such a directory is in mindspore_dump.py.
+the real type in the name, as MindSpore does. File names lose dots, roles and calls: misstep.json keeps what each tensor
+is, for our own reader in mindspore_dump.py.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 
 from misstep.core.stats import DTYPE_CODES, ITEM_BYTES, TensorStats
 from misstep.store.foreign.elements import name_of, needs_ml_dtypes, to_mindspore
+from misstep.store.foreign.index import facts_of
 from misstep.store.foreign.npyfile import write_npy
 from misstep.store.foreign.source import Entry, Summarised, TensorSource, stats_of
 
@@ -47,6 +49,11 @@ COLUMNS = {
 EVERY_STATISTIC = tuple(name for name in COLUMNS if name != "md5")
 _ALWAYS = ["Op Type", "Op Name", "Task ID", "Stream ID", "Timestamp", "IO", "Slot", "Data Size", "Data Type", "Shape"]
 _LOST = re.compile(r"[./\\ ]")
+INDEX = Path(".dump_metadata", "misstep.json")
+"""Below a rank: what each tensor is, by `index_key`."""
+MAPPING = "mapping.csv"
+"""A name too long for a file system becomes a number; this table says which."""
+_LONGEST_NAME = 255
 
 Saved = Literal["tensor", "statistic", "full"]
 
@@ -74,9 +81,17 @@ def write_mindspore_dump(
         home = Path(folder) / f"rank_{number}"
         steps = sorted({entry.step or 0 for entry in entries})
         _describe(home, entries, [step + shift for step in steps], config)
+        index: dict[str, Any] = {}
         for step in steps:
             chosen = [entry for entry in entries if (entry.step or 0) == step]
-            _Iteration(source, home / net_name / "0" / str(step + shift), saved, statistics).write(chosen)
+            _Iteration(source, home / net_name / "0" / str(step + shift), saved, statistics, index).write(chosen)
+        text = json.dumps({"format": "misstep-dump/1", "tensors": index}, ensure_ascii=False, indent=0)
+        (home / INDEX).write_text(text, encoding="utf-8")
+
+
+def index_key(iteration: int | None, kind: str, name: str, time: int, io: str, slot: int) -> str:
+    """A tensor in the words of its file name, which a row of statistic.csv has too."""
+    return f"{iteration}/{kind}.{name}.{time}.{io}.{slot}"
 
 
 def _describe(home: Path, entries: list[Entry], iterations: list[int], config: dict[str, Any] | None) -> None:
@@ -98,16 +113,23 @@ def _describe(home: Path, entries: list[Entry], iterations: list[int], config: d
 class _Iteration:
     """One folder: a file a tensor, and the table of statistics."""
 
-    def __init__(self, source: TensorSource, folder: Path, saved: Saved, statistics: Sequence[str]) -> None:
+    def __init__(
+        self, source: TensorSource, folder: Path, saved: Saved, statistics: Sequence[str], index: dict[str, Any]
+    ) -> None:
         self._source = source
         self._folder = folder
         self._saved = saved
         self._statistics = statistics
+        self._index = index
+        self._shortened: list[tuple[str, str]] = []
         self._written: dict[Hashable, Path] = {}
 
     def write(self, entries: list[Entry]) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         rows = [self._write(entry, number) for number, entry in enumerate(entries)]
+        if self._shortened:
+            with open(self._folder / MAPPING, "w", newline="", encoding="utf-8") as table:
+                csv.writer(table).writerows(self._shortened)
         if self._saved != "tensor":
             with open(self._folder / "statistic.csv", "w", newline="", encoding="utf-8") as table:
                 writer = csv.writer(table)
@@ -123,8 +145,14 @@ class _Iteration:
         kind = "Parameter" if at_rest else re.sub(r"[^A-Za-z0-9_]", "_", entry.node_type) or "Node"
         io = "input" if entry.role in ("input", "grad_output") else "output"
         name = _LOST.sub("_", entry.name) + (f"_{entry.role}" if entry.role.startswith("grad") else "")
+        shape = entry.shape if array is None else array.shape
+        key = index_key(int(self._folder.name), kind, name, number, io, entry.slot)
+        self._index[key] = facts_of(entry, dtype=ours, shape=shape)
         if array is not None:
             file = f"{kind}.{name}.0.0.{number}.{io}.{entry.slot}.DefaultFormat.{theirs}.npy"
+            if len(file.encode()) > _LONGEST_NAME:
+                self._shortened.append((f"{number}.npy", file))
+                file = f"{number}.npy"
             self._put(entry, self._folder / file, array.astype(np.float32) if needs_ml_dtypes(ours) else array)
         if self._saved == "tensor":
             return []
@@ -132,8 +160,8 @@ class _Iteration:
         if stats is None:
             stats = stats_of(self._source.array(entry) if array is None else array)
         size = math.prod(stats.shape) * ITEM_BYTES[DTYPE_CODES.get(ours, DTYPE_CODES["unknown"])]
-        shape = f"({' '.join(map(str, stats.shape))})"
-        first = [kind, name, 0, 0, number, io, entry.slot, size, theirs, shape]
+        sizes = f"({' '.join(map(str, stats.shape))})"
+        first = [kind, name, 0, 0, number, io, entry.slot, size, theirs, sizes]
         return first + [_value(column, stats, array) for column in self._statistics]
 
     def _put(self, entry: Entry, file: Path, array: NDArray[Any]) -> None:
