@@ -60,3 +60,37 @@ def test_an_expression_keeps_its_own_words() -> None:
 
 def test_an_unknown_sentence_stays_as_it_is() -> None:
     assert in_chinese("weights of rank 1 differ") == "weights of rank 1 differ"
+
+
+EVENTS = (
+    "first bad value: step 24, forward, blocks.2",
+    "failed, exit code 1",
+    "finished",
+    "the step was run again (exact): step 24, forward, blocks.2: output has 3 NaN of 2,048; the rest -2.8 … 3.0;"
+    " inputs were finite",
+    "paused at step 7",
+    "the update of step 9 was skipped; loss scale 65536; it overflowed first at fc",
+    "12 tensors could not be kept at step 3",
+    "looking closely at one step in 8: op level costs 41.2% of a step, the budget is 3.0%",
+    "misstep itself failed 2 times (…)",
+    "MindSpore had compiled something before misstep could ask for its graphs; there are none",
+    "rank 1 is fed the same batch as rank 0: a DistributedSampler or a shard is missing",
+    "2 of 8 weights of rank 1 differ from rank 0; they were equal before",
+    "the loss of rank 1 is nan, others have 0.7",
+)
+NAMES = {"op", "fc", "blocks", "output", "misstep", "MindSpore", "DistributedSampler", "nan"}
+
+
+@pytest.mark.parametrize("line", EVENTS)
+def test_a_line_of_the_journal(line: str) -> None:
+    assert set(english_in(in_chinese(line))) <= NAMES
+
+
+def test_a_hit_in_the_journal_keeps_its_names_and_says_why_in_chinese() -> None:
+    said = in_chinese("tensor_overflow blocks.2/log:output@24: 3 NaN of 2,048; the rest -2.831 … 3.009")
+    assert said == "tensor_overflow blocks.2/log:output@24：2,048 个元素中有 3 个 NaN；其余 -2.831 … 3.009"
+
+
+def test_a_quoted_line_of_code_is_left_alone() -> None:
+    said = in_chinese("inputs were finite; train.py:3 `y = log(x); z = y`")
+    assert said == "输入都是有限值；train.py:3 `y = log(x); z = y`"

@@ -87,11 +87,14 @@ def test_a_record_is_explained_with_cause_place_stacks_and_memory(hub: RunningHu
     assert ask(hub, "broken")["records"] == ["crash"]
 
 
-def test_the_causes_come_in_the_language_that_is_asked_for(hub: RunningHub, failed: Path) -> None:
+def test_causes_and_events_come_in_the_language_that_is_asked_for(hub: RunningHub, failed: Path) -> None:
     write_bundle(failed, kind="crash", environment={})
-    titles = [ask(hub, f"broken/records/crash?lang={lang}")["causes"][0]["title"] for lang in ("en", "zh", "en")]
+    told = [ask(hub, f"broken/records/crash?lang={lang}") for lang in ("en", "zh", "en")]
+    titles = [one["causes"][0]["title"] for one in told]
     assert titles[0] == titles[2] != titles[1]
     assert titles[1].isascii() is False
+    ends = [one["events"][-1]["text"] for one in told]
+    assert ends == ["failed, exit code 1", "失败，退出码 1", "failed, exit code 1"]
 
 
 def test_the_bundle_itself_can_be_taken_elsewhere(hub: RunningHub, failed: Path) -> None:

@@ -43,7 +43,9 @@ def tell_crash(console: Console, crash: Crash, run: Run, *, full: bool, most: in
     _tell_stack(console, crash, full=full)
     _tell_ranks(console, crash)
     _tell_lines(
-        console, say.TITLE_EVENTS(), [f"{moment(e['time'])}  {e['kind']}  {e['text']}" for e in crash.events[-most:]]
+        console,
+        say.TITLE_EVENTS(),
+        [f"{moment(e['time'])}  {e['kind']}  {i18n.said(e['text'])}" for e in crash.events[-most:]],
     )
     trail = [f"{one['name']} ({one['type']})" for one in crash.trail]
     if trail:

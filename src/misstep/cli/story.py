@@ -53,13 +53,14 @@ def tell_story(console: Console, run: Run, *, most: int) -> None:
     _tell_hits(console, run.hits(), most=most)
     for finding in all_findings(run)[:most]:
         _title(console, words.TITLE_FINDINGS())
-        console.print(Text(finding.title, style=_COLOURS[finding.severity]))
-        for line in (*finding.evidence, finding.advice, f"$ {finding.command}" if finding.command else ""):
+        console.print(Text(said(finding.title), style=_COLOURS[finding.severity]))
+        command = f"$ {finding.command}" if finding.command else ""
+        for line in (*map(said, finding.evidence), said(finding.advice), command):
             if line:
                 console.print(Padding(Text(line), (0, 0, 0, 2)))
     _tell_loss(console, run.steps())
     _tell_scale(console, run)
-    warnings = [str(event.facts.get("text", "")) for event in run.events("warning")]
+    warnings = [said(str(event.facts.get("text", ""))) for event in run.events("warning")]
     if run.lost:
         warnings.append(words.LOST_RECORDS(count=f"{sum(run.lost.values()):,}"))
     _tell_lines(console, words.TITLE_WARNINGS(), warnings[:most], style="yellow")

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import re
 
+from misstep.core import chinesestories as stories
+
 _NOUNS = {"weight": "权重", "gradient": "梯度", "output": "输出", "value": "值"}
 _SIDES = {"above": "高于", "below": "低于", "at least": "不低于"}
 _NOUN = rf"(?P<noun>{'|'.join(_NOUNS)})"
@@ -48,14 +50,24 @@ _SHAPES: tuple[tuple[str, str], ...] = (
         "梯度缩放器跳过了最近 {all} 次更新中的 {share}",
     ),
 )
-_TABLE = tuple((re.compile(shape), text) for shape, text in _SHAPES)
+_STORIES = tuple((re.compile(shape), text) for shape, text in stories.SHAPES)
+_TABLE = (*_STORIES, *((re.compile(shape), text) for shape, text in _SHAPES))
+_CLAUSE = re.compile(r"(?:`[^`]*`?|;(?! )|[^`;])+")
+"""Up to a semicolon of the sentence; one in a quoted line of code ends nothing."""
 _SAMPLES = re.compile(
     r"samples? (?P<listed>[\d, ]+) of the (?P<all>\d+) in the batch causes? it"
     r"(?: \((?P<known>.*)\))?(?P<others>, and perhaps others)?"
 )
 _NOT_EVALUATED = "not evaluated: "
 _EXPRESSION = re.compile(r"(?P<readings>\w+ is \S+(?:, \w+ is \S+)*): (?P<text>.+)")
-_WORDS = {"noun": _NOUNS, "side": _SIDES}
+_WORDS = {
+    "noun": _NOUNS,
+    "side": _SIDES,
+    "phase": stories.PHASES,
+    "ending": stories.ENDINGS,
+    "moment": stories.MOMENTS,
+    "later": stories.LATER,
+}
 
 
 def in_chinese(sentence: str) -> str:
@@ -68,7 +80,10 @@ def in_chinese(sentence: str) -> str:
     expression = _EXPRESSION.fullmatch(sentence)
     if expression is not None:
         return f"{expression['readings'].replace(' is ', ' 为 ').replace(', ', '，')}：{expression['text']}"
-    return "；".join(_clause(clause) for clause in sentence.split("; "))
+    whole = _fitting(_STORIES, sentence)
+    if whole is not None:
+        return whole
+    return "；".join(_fitting(_TABLE, clause.strip()) or clause.strip() for clause in _CLAUSE.findall(sentence))
 
 
 def _guilty(samples: re.Match[str]) -> str:
@@ -78,15 +93,17 @@ def _guilty(samples: re.Match[str]) -> str:
     return f"由这一批 {samples['all']} 个样本中的 {samples['listed']} 号引起{known}{others}"
 
 
-def _clause(clause: str) -> str:
-    for shape, text in _TABLE:
-        found = shape.fullmatch(clause)
+def _fitting(table: tuple[tuple[re.Pattern[str], str], ...], sentence: str) -> str | None:
+    for shape, text in table:
+        found = shape.fullmatch(sentence)
         if found is not None:
-            return text.format(**{name: _word(name, value) for name, value in found.groupdict().items()})
-    return clause
+            return text.format(**{name: _word(name, value or "") for name, value in found.groupdict().items()}).strip()
+    return None
 
 
 def _word(name: str, value: str) -> str:
+    if name in ("sentence", "then"):
+        return in_chinese(value)
     if name == "kinds":
         return "、".join(" 个 ".join(one.split()) for one in value.split(", "))
     return _WORDS.get(name, {}).get(value, value)

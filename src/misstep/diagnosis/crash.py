@@ -356,13 +356,31 @@ def _line(event: Any) -> str:
     if event.kind == "exception":
         return f"{facts.get('type', '')}: {str(facts.get('text', '')).partition(chr(10))[0]}"
     if event.kind == "end":
-        return f"{facts.get('reason', '')}, exit code {facts.get('exit')}"
+        code = facts.get("exit")
+        return f"{facts.get('reason', '')}" + ("" if code is None else f", exit code {code}")
     if event.kind == "verdict":
         verdict = facts.get("verdict", {})
         return f"first bad value: step {verdict.get('step')}, {verdict.get('phase')}, {verdict.get('node')}"
     if event.kind == "finding":
         return str(facts.get("finding", {}).get("title", ""))
+    if event.kind == "skipped":
+        return _skipped_line(facts)
+    if event.kind == "state":
+        why = f": {facts['text']}" if facts.get("text") else ""
+        return f"{facts.get('state', '')} at step {facts.get('step')}{why}"
+    if event.kind == "lost":
+        return f"{facts.get('new', 0):,} tensors could not be kept at step {facts.get('step')}"
     return str(facts.get("text", "") or ", ".join(f"{name} {fact}" for name, fact in facts.items()))[:200]
+
+
+def _skipped_line(facts: dict[str, Any]) -> str:
+    parts = [f"the update of step {facts.get('step')} was skipped"]
+    scale = _number(facts.get("loss_scale"))
+    if scale is not None:
+        parts.append(f"loss scale {scale:g}")
+    if facts.get("node"):
+        parts.append(f"it overflowed first at {facts['node']}")
+    return "; ".join(parts)
 
 
 def _number(value: Any) -> float | None:

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
+from misstep.core.chinese import in_chinese
 from misstep.core.crashviews import (
     BatchView,
     CauseView,
@@ -69,7 +70,7 @@ def record_list(run: Run) -> RecordList:
 
 
 def crash_report(path: Path, lang: str) -> CrashReport:
-    """A bundle explained, the causes in this language."""
+    """A bundle explained, causes and events in this language."""
     at = path.stat()
     key = (str(path), at.st_mtime_ns, at.st_size)
     if key not in _explained:
@@ -79,12 +80,16 @@ def crash_report(path: Path, lang: str) -> CrashReport:
                 _explained.pop(next(iter(_explained)))
             _explained[key] = (_report(crash, bundle, path.stem, at.st_size), crash.causes)
     report, causes = _explained[key]
+    chinese = lang.startswith("zh")
     told = tuple(
         CauseView(cause.id, cause.found_in, cause.matched, words.title, words.why, words.advice)
         for cause in causes
-        for words in (cause.words("zh" if lang.startswith("zh") else "en"),)
+        for words in (cause.words("zh" if chinese else "en"),)
     )
-    return msgspec.structs.replace(report, causes=told)
+    events = report.events
+    if chinese:
+        events = tuple(msgspec.structs.replace(line, text=in_chinese(line.text)) for line in events)
+    return msgspec.structs.replace(report, causes=told, events=events)
 
 
 # ── requests ─────────────────────────────────────────────────────────────────────────────────────────────────────────
