@@ -86,7 +86,7 @@ class Dumping:
         writer = self.session.writer
         if writer is not None and writer._files[3].size:
             os.truncate(writer._files[3].path, 64)
-            writer._files[3].size = 64
+            writer._files[3].size = writer._files[3]._reserved = 64
 
     def close(self) -> None:
         self.session.end("finished")

@@ -281,6 +281,19 @@ def test_nothing_more_is_dumped_when_the_pack_is_full(tmp_path: Path) -> None:
     assert (len(run.tensors()), run.lost, len(run.events("warning"))) == (7, {"tensor": 5}, 1)
 
 
+def test_blocks_reserved_behind_the_pack_are_given_back_and_never_seen(tmp_path: Path) -> None:
+    writer = begin(tmp_path / "try")
+    ones = np.ones(1 << 18, np.float32)
+    for step in (1, 2, 3):
+        writer.tensor(Address("encoder.fc", step=step), ones, "float32", ones.shape)
+    pack = tmp_path / "try/rank-0/tensors.pack"
+    assert pack.stat().st_size == 64 + 3 * ones.nbytes
+    writer.end("finished", 0)
+    ended = pack.stat()
+    assert (ended.st_size, ended.st_blocks * 512 - ended.st_size < 65536) == (64 + 3 * ones.nbytes, True)
+    assert open_run(tmp_path / "try").verify() == []
+
+
 def test_an_unknown_address_names_the_nearest_nodes(tmp_path: Path) -> None:
     run = open_run(record(tmp_path / "try"))
     with pytest.raises(AddressError, match=r"no node 'encodr\.fc' in try; did you mean encoder\.fc"):

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from misstep.store.reserve import reserve
+
 Part = bytes | bytearray | memoryview
 Cut = Callable[[Part, int], int]
 
@@ -35,12 +37,15 @@ def records_of(size: int) -> Cut:
 class AppendFile:
     """One file with one writer; `error` is the trouble it is in, None when all is well."""
 
-    def __init__(self, path: Path, *, header: bytes = b"", cut: Cut = all_or_nothing) -> None:
+    def __init__(self, path: Path, *, header: bytes = b"", cut: Cut = all_or_nothing, ahead: bool = False) -> None:
         self.path = path
         self.size = 0
         self.error: OSError | None = None
         self._header = header
         self._cut = cut
+        self._ahead = ahead
+        self._reserved = 0
+        """Up to where disk blocks are taken ahead, for a file that grows by megabytes."""
         self._descriptor = -1
         self._skip = 0
         self._skip_until = 0.0
@@ -66,6 +71,8 @@ class AppendFile:
                 self._descriptor = os.open(
                     self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644
                 )
+            if self._ahead and self.size + total > self._reserved:
+                self._reserved = reserve(self._descriptor, self.size, total)
             written = os.writev(self._descriptor, (lead, data)) if lead else os.write(self._descriptor, data)
             while written < total:
                 rest = memoryview(data)[written - len(lead) :] if written >= len(lead) else lead[written:] + bytes(data)
@@ -91,6 +98,8 @@ class AppendFile:
         if self._descriptor < 0:
             return
         try:
+            if self._reserved > self.size:
+                os.ftruncate(self._descriptor, self.size)  # gives back what lies behind the end
             if sync:
                 os.fsync(self._descriptor)
             os.close(self._descriptor)
@@ -106,6 +115,6 @@ class AppendFile:
         try:
             if self._descriptor >= 0:
                 os.ftruncate(self._descriptor, size)
-            self.size = size
+            self.size = self._reserved = size
         except OSError as error:
             self._trouble(error)

@@ -40,6 +40,8 @@ _PARTS = "<QQQBBH"  # offset, bytes, digest of the tensor, dtype, dimensions, by
 _BODY = struct.Struct(_PARTS)
 _BODY_1 = struct.Struct("<QQIBBH")  # of version 1, with a crc32 in place of the digest
 _BODIES = [struct.Struct(f"{_PARTS}{rank}q") for rank in range(9)]
+_CASTABLE = frozenset(np.dtype(mark) for mark in "?bBhHiIlLqQefd")
+"""Those that Python's memoryview knows."""
 _LONGEST_BODY = _BODY.size + 255 * 8 + 0xFFFF
 
 
@@ -66,8 +68,10 @@ def header(magic: bytes) -> bytes:
 def bytes_of(tensor: Any) -> memoryview:
     """The bytes of an array or buffer in C order, without a copy when it lies so already."""
     if isinstance(tensor, np.ndarray):
-        # ml_dtypes have no buffer protocol of their own, hence the view as bytes.
         flat = tensor if tensor.flags.c_contiguous else np.ascontiguousarray(tensor)
+        if flat.dtype in _CASTABLE and flat.size:
+            return flat.data.cast("B")  # a fourth of the time of two views, and small tensors come by the thousand
+        # ml_dtypes have no buffer protocol of their own, hence the view as bytes.
         return flat.reshape(-1).view(np.uint8).data
     view = memoryview(tensor)
     return view if view.format == "B" and view.ndim == 1 else view.cast("B")

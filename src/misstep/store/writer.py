@@ -261,7 +261,7 @@ class RunWriter:
             AppendFile(paths.graph, cut=whole_lines),
             AppendFile(paths.stats, header=statsfile.header(), cut=records_of(statsfile.ROW_BYTES)),
             AppendFile(paths.journal, cut=whole_lines),
-            AppendFile(paths.pack, header=pack.header(pack.PACK_MAGIC)),
+            AppendFile(paths.pack, header=pack.header(pack.PACK_MAGIC), ahead=True),
             AppendFile(paths.index, header=pack.header(pack.INDEX_MAGIC)),
         )
         start = {
