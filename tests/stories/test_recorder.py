@@ -109,6 +109,20 @@ def test_an_exit_with_a_code_is_told_with_the_line_that_asked_for_it(ends: Calla
     assert crash["culprit"]["spot"]["code"] == "sys.exit(7)"
 
 
+def test_the_values_of_the_first_bad_tensor_travel_with_the_record(
+    ends: Callable[..., Any], misstep_command: RunCommand
+) -> None:
+    failing = "def fail(x):\n    x.log_()\n\nto_the_end = train\ndef train():\n    to_the_end()\n    sys.exit(3)"
+    result, crash = ends(failing)
+    (verdict,) = crash["of_run"]["verdicts"]
+    bad = verdict["outputs"][0]["address"]
+    assert f"{bad}#0" in [one["address"] for one in crash["values"]]
+    moved = str(result.folder / "elsewhere" / "crash.zip")
+    assert f"$ misstep show {moved} " in misstep_command("open", moved).out.replace("\n", "")
+    (shown,) = json.loads(misstep_command("show", moved, bad, "--json").out)["values"]
+    assert (shown["shape"], len(shown["nonfinite"])) == ([16, 8], verdict["outputs"][0]["nan"])
+
+
 def test_sigterm_ends_it_as_always_and_leaves_the_stack(ends: Callable[..., Any]) -> None:
     result, crash = ends("def fail(x):\n    os.kill(os.getpid(), signal.SIGTERM)")
     assert (result.exit, spot(crash)) == (128 + signal.SIGTERM, (4, "forward", "Breaking"))

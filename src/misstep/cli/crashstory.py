@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,7 +29,7 @@ def three_lines(crash: Crash) -> list[str]:
 
 
 def tell_crash(console: Console, crash: Crash, run: Run, *, full: bool, most: int) -> None:
-    """The whole record on a screen or two."""
+    """The whole record on a screen or two; `run` is called as the record is."""
     head = Text(crash.run, style="bold")
     versions = [f"{name} {version}" for name, version in run.info.versions.items() if name in ("torch", "mindspore")]
     head.append(" · " + " · ".join([moment(crash.time), *versions, run.info.host]), style="not bold")
@@ -52,6 +53,7 @@ def tell_crash(console: Console, crash: Crash, run: Run, *, full: bool, most: in
         _title(console, say.TITLE_TRAIL())
         _tell_position(console, crash)
         console.print(Padding(Text(" ← ".join(trail if full else trail[:most])), (0, 0, 0, 2)))
+    _tell_values(console, crash, run, most=most)
     _tell_memory(console, crash, most=most)
     _tell_steps(console, crash)
     _tell_lines(console, say.TITLE_LOG(), crash.log if full else crash.log[-_LOG_LINES:], style="dim")
@@ -190,6 +192,21 @@ def _tell_position(console: Console, crash: Crash) -> None:
         told = ", ".join(here[:4]) + (" …" if len(here) > 4 else "")
         line = say.REACHED(first=at.first, last=at.last, total=at.total, nodes=told)
         console.print(Padding(Text(line), (0, 0, 0, 2)))
+
+
+def _tell_values(console: Console, crash: Crash, run: Run, *, most: int) -> None:
+    """The whole tensors that came along, how to see one, and what did not come."""
+    lines = [f"{one['address']}  {one['dtype']} {list(one['shape'])}" for one in crash.values[:most]]
+    if crash.values:
+        if len(crash.values) > most:
+            lines.append(words.MORE(count=f"{len(crash.values) - most:,}", all=len(crash.values)))
+        lines.append(f"$ misstep show {shlex.quote(run.called)} {shlex.quote(str(crash.values[0]['address']))}")
+    if crash.left_out:
+        names = list(crash.left_out.get("first", ()))
+        count = int(crash.left_out.get("tensors", len(names)))
+        shown = ", ".join(names[:3]) + (" …" if count > 3 else "")
+        lines.append(say.LEFT_OUT(count=count, size=size(int(crash.left_out.get("bytes", 0))), names=shown))
+    _tell_lines(console, say.TITLE_VALUES(), lines)
 
 
 def _tell_memory(console: Console, crash: Crash, *, most: int) -> None:

@@ -71,6 +71,11 @@ TITLE_HOLDERS = Text("Who held it", "谁占用了内存")
 TITLE_LOG = Text("Last lines of its output", "最后的输出")
 TITLE_STEPS = Text("Last steps", "最后几步")
 TITLE_BATCH = Text("Batch", "批数据")
+TITLE_VALUES = Text("Values kept", "保存的值")
+LEFT_OUT = Text(
+    "{count} more ({size}) had no room here: {names}; the run itself has them",
+    "另有 {count} 个（{size}）未装入：{names}；它们在原运行中",
+)
 COLUMN_RANK = Text("rank", "卡")
 COLUMN_STEP = Text("last step", "最后一步")
 COLUMN_WHAT = Text("ended by", "如何结束")

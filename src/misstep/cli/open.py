@@ -77,6 +77,7 @@ def _open(path: Path, *, as_json: bool, full: bool, most: int) -> int:
             story = {"bundle": str(path.absolute()), "summary": three_lines(crash), **facts, "causes": causes}
             print_json({**story, "of_run": run_facts(bundle.run)})
         else:
+            bundle.run.called = str(path)
             tell_crash(terminal(), crash, bundle.run, full=full, most=most)
     return FINE
 

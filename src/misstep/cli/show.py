@@ -20,6 +20,7 @@ from misstep.core.address import Address, Pattern
 from misstep.core.stats import Array, TensorStats
 from misstep.diagnosis.silent import all_findings
 from misstep.errors import RunNotFound
+from misstep.store.bundle import is_bundle
 from misstep.store.reader import Run, open_run
 
 _MOST_VALUES = 4096
@@ -32,6 +33,7 @@ _MOST_PLACES = 1000
     examples=(
         "misstep show last",
         "misstep show model.ckpt",
+        "misstep show crash.zip 'encoder.0:output@412'",
         "misstep show last 'encoder.*:grad@100:200'",
         "misstep show last --json --check",
     ),
@@ -43,7 +45,7 @@ _MOST_PLACES = 1000
 @option("--most", type=click.IntRange(min=1), default=20, metavar="N", text=words.HELP_MOST)
 @dir_option
 def command(run: str, address: str | None, *, as_json: bool, check: bool, most: int, directory: str | None) -> int:
-    if Path(run).is_file():
+    if Path(run).is_file() and not is_bundle(Path(run)):
         return show_checkpoint(run, as_json=as_json, check=check, most=most, pattern=address)
     opened, address = _open(run, address, directory)
     if address is not None:

@@ -44,7 +44,7 @@ def tell_story(console: Console, run: Run, *, most: int) -> None:
     """The whole run on one screen."""
     _tell_head(console, run)
     if run.state == "lost":
-        console.print(Text(f"{words.LOST_RUN()}  misstep open {shlex.quote(run.name)}", style="red"))
+        console.print(Text(f"{words.LOST_RUN()}  misstep open {shlex.quote(run.called)}", style="red"))
     if run.verdict is None:
         console.print(words.NO_VERDICT(), style="green")
     else:
@@ -163,7 +163,7 @@ def _tell_where_values_are(console: Console, run: Run, verdict: Verdict) -> None
     """How to see the values of the first tensor the verdict names whose values were kept."""
     for fact in (*verdict.outputs, *verdict.inputs):
         if run.tensors(as_pattern(Address.parse(fact.address)), rank=verdict.rank):
-            line = f"$ misstep show {shlex.quote(run.name)} {shlex.quote(fact.address)}"
+            line = f"$ misstep show {shlex.quote(run.called)} {shlex.quote(fact.address)}"
             console.print(Padding(Text(line), (0, 0, 0, 2)))
             return
 

@@ -91,6 +91,10 @@ class Crash:
     events: tuple[dict[str, Any], ...]
     batch: tuple[dict[str, Any], ...]
     """What the network was called with last: type, shape, digest."""
+    values: tuple[dict[str, Any], ...] = ()
+    """Whole tensors in the record: address, type, shape."""
+    left_out: dict[str, Any] = field(default_factory=dict)
+    """Whole tensors there was no room for: how many, their bytes, the first names."""
     reached: Reached | None = None
     """How far the culprit's last step had come in execution order."""
     random: dict[str, str] = field(default_factory=dict)
@@ -137,6 +141,11 @@ def explain(bundle: Bundle) -> Crash:
         log=tuple(line for line in rank.log.splitlines() if line.strip())[-40:],
         events=tuple(_events(bundle)),
         batch=tuple(record.get("batch", {}).get("tensors", ())),
+        values=tuple(
+            {"address": str(stored.address), "dtype": stored.dtype, "shape": stored.shape}
+            for stored in bundle.run.tensors()
+        ),
+        left_out=bundle.left_out,
         reached=_reached(bundle, culprit, record),
         random=dict(report.get("random") or (steps[-1].get("random", {}) if steps else {})),
         kernel_threads=tuple(report.get("threads_of_the_kernel", ())),

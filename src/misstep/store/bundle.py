@@ -7,7 +7,8 @@
         ├── record.json    the ring: last steps, where it was, trail of modules, collectives, memory
         ├── reports.jsonl  stacks with variables, who held the memory     stacks/   by the fault handler
         ├── log.txt        the last lines it printed
-        └── batch/0.npy    what the network was called with, when it is small
+        ├── batch/0.npy    what the network was called with, when it is small
+        └── tensors.pack   whole tensors, those of verdicts and hits first, as far as there is room; tensors.idx
 
 Unpacked it is a run directory, so that every reader of runs reads it. It is a function of the run directory alone:
 whichever process is left makes it. Texts pass through the scrubber; of the environment nothing is told.
@@ -35,10 +36,12 @@ from misstep.core.secrets import Scrubber
 from misstep.errors import RunError
 from misstep.store import statsfile
 from misstep.store.batchfile import read_batch
+from misstep.store.bundlevalues import told, values_of
 from misstep.store.codec import from_json, to_json
 from misstep.store.journal import seal, unseal
 from misstep.store.layout import RUN_FILE, RankPaths, rank_paths, ranks_in
 from misstep.store.machinecode import with_functions
+from misstep.store.pack import StoredTensor
 from misstep.store.ring import Recorded, read_ring
 
 MANIFEST = "manifest.json"
@@ -49,7 +52,7 @@ RECORDS = "records"
 BundleKind = Literal["crash", "hang", "asked", "end"]
 
 MB = 1 << 20
-_JOURNAL_MB, _GRAPH_MB, _STATS_MB, _BATCH_MB, _STACKS_MB = 2, 8, 8, 4, 1
+_JOURNAL_MB, _GRAPH_MB, _STATS_MB, _BATCH_MB, _STACKS_MB, _VALUES_MB = 2, 8, 8, 4, 1, 8
 _KEPT_STEPS = 2000
 _ALL_OF = frozenset({"start", "verdict", "finding", "exception", "end", "level", "lost"})
 
@@ -102,8 +105,11 @@ def _write(run: Path, draft: Path, kind: BundleKind, scrub: Scrubber, exit_code:
         raise RunError(f"{run} has recorded nothing yet; a flight record needs a training that began", run=str(run))
     with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
         problems: list[str] = []
+        left_out: list[StoredTensor] = []
         for rank in ranks:
-            _write_rank(archive, rank_paths(run, rank), scrub, problems)
+            paths = rank_paths(run, rank)
+            _write_rank(archive, paths, scrub, problems)
+            left_out += _add_values(archive, paths, rank, problems, room=_VALUES_MB * MB // len(ranks))
         with contextlib.suppress(OSError, ValueError):
             _add(archive, RUN_FILE, to_json(scrub.plain(from_json((run / RUN_FILE).read_bytes()))))
         manifest = {
@@ -115,6 +121,7 @@ def _write(run: Path, draft: Path, kind: BundleKind, scrub: Scrubber, exit_code:
             "exit": exit_code,
             "note": note,
             "problems": problems,
+            "left_out": told(left_out),
         }
         _add(archive, MANIFEST, to_json(scrub.plain(manifest)))
 
@@ -268,6 +275,17 @@ def _add_batch(archive: zipfile.ZipFile, paths: RankPaths) -> None:
             buffer = io.BytesIO()
             np.save(buffer, one.values, allow_pickle=False)
             _add(archive, f"{paths.directory.name}/batch/{number}.npy", buffer.getvalue())
+
+
+def _add_values(
+    archive: zipfile.ZipFile, paths: RankPaths, rank: int, problems: list[str], *, room: int
+) -> tuple[StoredTensor, ...]:
+    """The values of the tensors that matter most; what there was no room for."""
+    values = values_of(paths, rank, _journal(paths.journal), room=room)
+    _add(archive, f"{paths.directory.name}/{paths.pack.name}", values.pack)
+    _add(archive, f"{paths.directory.name}/{paths.index.name}", values.index)
+    problems += values.problems
+    return values.left_out
 
 
 def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:

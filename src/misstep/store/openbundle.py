@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import tempfile
 import time
@@ -60,6 +61,12 @@ class Bundle:
     def note(self) -> str:
         return str(self.manifest.get("note", ""))
 
+    @property
+    def left_out(self) -> dict[str, Any]:
+        """Whole tensors the run kept that there was no room for: `tensors`, `bytes`, the `first` names."""
+        found = self.manifest.get("left_out")
+        return found if isinstance(found, dict) else {}
+
     def close(self) -> None:
         self._folder.cleanup()
 
@@ -96,6 +103,21 @@ def open_bundle(path: Path | str) -> Bundle:
     except BaseException:
         folder.cleanup()
         raise
+
+
+def bundle_run(path: Path | str) -> Path:
+    """The run directory in a flight record, unpacked into a folder that lives as long as this process.
+
+    >>> open_run(bundle_run("crash.zip")).verdict
+    """
+    where = Path(path).resolve()
+    if where not in _UNPACKED:
+        bundle = _UNPACKED[where] = open_bundle(where)
+        atexit.register(bundle.close)
+    return _UNPACKED[where].run.path
+
+
+_UNPACKED: dict[Path, Bundle] = {}
 
 
 def _unpack(archive: zipfile.ZipFile, folder: Path) -> None:

@@ -38,24 +38,30 @@ from misstep.store.statsfile import Rows
 def open_run(run: Path | str | Run = "last", base: Path | str | None = None) -> Run:
     """The run of that path, name, beginning of a name, or `last`; a run already open is returned as it is.
 
-    A summary folder of MindSpore is a run too.
+    A summary folder of MindSpore is a run too, and so is a flight record.
     """
     if isinstance(run, Run):
         return run
     if run != "last" and Path(run).exists() and not is_run(Path(run)):
+        from misstep.store.bundle import is_bundle
         from misstep.store.foreign.mindspore_summary import looks_like_summary
         from misstep.store.foreign.summary_run import summary_run
+        from misstep.store.openbundle import bundle_run
 
         if looks_like_summary(Path(run)):
-            return Run(summary_run(run))
+            return Run(summary_run(run), called=str(run))
+        if is_bundle(Path(run)):
+            return Run(bundle_run(run), called=str(run))
     return Run(resolve(run, base))
 
 
 class Run:
     """One training, first step to last."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, called: str = "") -> None:
         self.path = Path(path)
+        self.called = called or self.path.name
+        """How a command names it: a file it was unpacked from, else its name."""
         self.info: RunInfo
         self._ranks: dict[int, Rank] = {}
         self._told: dict[int, int] = {}

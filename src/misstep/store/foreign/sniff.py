@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misstep.errors import FormatError, RunNotFound
+from misstep.store.bundle import is_bundle
 from misstep.store.checkpoint import looks_like_checkpoint, read_checkpoint
 from misstep.store.foreign.elements import dtype_named, needs_ml_dtypes
 from misstep.store.foreign.folder import looks_like_folder, open_folder
@@ -23,6 +24,7 @@ from misstep.store.foreign.mindspore_dump import looks_like_mindspore_dump, open
 from misstep.store.foreign.msprobe import looks_like_msprobe, open_msprobe
 from misstep.store.foreign.own_run import looks_like_run, open_own_run
 from misstep.store.foreign.source import ArraySource, TensorSource, select
+from misstep.store.openbundle import bundle_run
 from misstep.store.reader import Run
 from misstep.store.runs import resolve
 
@@ -38,6 +40,7 @@ class Reader:
 
 _READERS: list[Reader] = [
     Reader("run of misstep", looks_like_run, open_own_run),
+    Reader("flight record", is_bundle, lambda path: open_own_run(bundle_run(path))),
     Reader("MindSpore dump", looks_like_mindspore_dump, open_mindspore_dump),
     Reader("msprobe dump", looks_like_msprobe, open_msprobe),
     Reader("checkpoint", lambda path: path.is_file() and looks_like_checkpoint(path), read_checkpoint),
