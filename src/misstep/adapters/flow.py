@@ -24,6 +24,7 @@ from misstep.adapters.frame import Frame
 from misstep.core.address import Role
 from misstep.core.graph import Phase, Source
 from misstep.core.stats import ITEM_BYTES
+from misstep.errors import AdapterError
 from misstep.kernels import nonfinite_many, summarize_many, summarize_memory
 
 MOST_CALLS = 64
@@ -55,6 +56,8 @@ class Flow:
 
     def _clear(self) -> None:
         self._seen: dict[int, tuple[Callable[[], Any], int, tuple[int, ...], int]] = {}
+        self._starts: dict[int, int] = {}
+        """By address: where the memory of what was seen there begins, once somebody writes."""
         self._counts: dict[int, int] = {}
         self._calls: dict[int, list[Call]] = {}
         self._owners: dict[int, list[tuple[Call, int]]] = {}
@@ -293,20 +296,30 @@ class Flow:
             if frame.same_memory(row) == row:
                 memory = self.measure(tensor)
                 if memory is None or memory.version != glanced.version:
-                    # Somebody wrote to it since: these are not the values that passed. Never again in this training.
-                    self.holding, self.glance = False, None
+                    self._overwritten(row)
                     continue
                 summarize_memory(memory.address, memory.elements, memory.dtype, frame.summary, row)
             want = wants.get(frame.tensors[row])
             if want is not None:
                 want(row, tensor)
 
-    def about_to_write(self, tensor: Any) -> None:
-        """Somebody writes to a tensor: what passed is read before that, and what it holds afterwards is new."""
-        self.settle()
-        memory = self._look_at(tensor)
-        if memory is not None:
-            self._seen.pop(memory.address, None)
+    def _overwritten(self, row: int) -> None:
+        """Somebody wrote to a tensor before it was read: from here on everything is read as it passes."""
+        self.holding, self.glance = False, None
+        key = self.listener.catalog.graph.tensors[self.listener.frame.tensors[row]]
+        name = f"{self.listener.catalog.graph.nodes[key.node].name}:{key.role}"
+        why = AdapterError(f"{name} was written to in place before it was read; its row of this step is empty")
+        self.listener.trouble("while reading a tensor", why)
+
+    def written(self, where: int, storage: Callable[[Any], int]) -> None:
+        """Somebody wrote to the memory that begins here: what it holds now was not seen yet, whoever shows it."""
+        starts = self._starts
+        for address, (holder, *_) in list(self._seen.items()):
+            held = holder()
+            if address not in starts and held is not None:
+                starts[address] = storage(held)
+            if starts.get(address, where) == where:
+                del self._seen[address]
 
     def row_of(self, tensor: Any) -> int | None:
         """The row that first saw this tensor in this step."""
@@ -328,6 +341,8 @@ class Flow:
             return  # a copy was read, and its address will be somebody else's soon
         holder: Callable[[], Any] = (lambda: tensor) if self.keeping else weakref.ref(tensor)
         self._seen[memory.address] = (holder, row, memory.shape, memory.version)
+        if self._starts:
+            self._starts.pop(memory.address, None)
 
     def _new_call(self, node: int, name: str, *, operator: bool = False) -> Call | None:
         count = self._counts[node] = self._counts.get(node, 0) + 1

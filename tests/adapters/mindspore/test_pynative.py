@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import groupby
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.contract.recording import Recording
 
 from misstep.adapters.base import Level, adapter_named
 from misstep.adapters.mindspore import tensors
+from misstep.adapters.mindspore.writes import METHODS
 
 PLACES = ["fc1:output", "bad:output", "act:output", "fc2:output", "Net:output", "MSELoss:output"]
 
@@ -63,20 +65,52 @@ def test_nothing_is_waited_for_while_forward_and_backward_run(
     assert order[first:] == ["done", "read", *["forward", "done", "read"] * 2]
 
 
-def test_what_is_written_in_place_is_read_before_and_after() -> None:
+FULL = ms.Tensor(np.full((4, 5), 77, np.float32))
+
+
+@pytest.mark.parametrize("level", ["module", "op"])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda y: y.__setitem__(0, 77.0),
+        lambda y: y.copy_(FULL),
+        lambda y: y.assign_value(FULL),
+        lambda y: ms.ops.assign(y, FULL),
+        lambda y: ms.ops.assign_add(y, FULL),
+        lambda y: ms.ops.ScatterUpdate()(y, ms.Tensor([1]), FULL[:1]),
+        lambda y: y.view(20).copy_(FULL.view(20)),
+    ],
+    ids=["setitem", "copy_", "assign_value", "assign", "assign_add", "scatter", "view copy_"],
+)
+def test_what_is_written_in_place_is_read_before_and_after(write: Callable[[Any], object], level: Level) -> None:
     class Masking(nn.Cell):
         def __init__(self) -> None:
             super().__init__()
-            self.fc1, self.fc2 = nn.Dense(3, 5), nn.Dense(5, 2)
+            self.fc1, self.act, self.fc2 = nn.Dense(3, 5), nn.Tanh(), nn.Dense(5, 2)
 
         def construct(self, x: ms.Tensor) -> ms.Tensor:
             y = self.fc1(x)
-            y[0] = 77.0
-            return self.fc2(y)
+            z = self.act(y)
+            write(y)
+            return self.fc2(y) + z.mean()
 
-    recording, _ = watch("functional", model_of=lambda fault: Masking())
-    assert recording.stats("fc1:output@1").max < 77
-    assert recording.stats("fc2:input@1").max == 77
+    options: dict[str, Any] = {
+        "model_of": lambda fault: Masking(),
+        "optimizer_of": lambda parameters: nn.SGD(parameters, 1e-6),
+    }
+    recording, result = watch("functional", level=level, **options)
+    for step in (1, 2, 3):
+        assert 0 < recording.stats(f"fc1:output@{step}").max < 70
+        assert recording.stats(f"fc2:input@{step}").max > 70
+        assert recording.stats(f"act:output@{step}").count == 20
+    assert result == train("functional", **options)
+
+
+def test_what_replaced_tensor_methods_leaves_no_trace() -> None:
+    before = {name: name in vars(ms.Tensor) for name in METHODS}
+    watch("functional")
+    assert {name: name in vars(ms.Tensor) for name in METHODS} == before
+    assert "__call__" not in vars(ms.ops.ScatterUpdate)
 
 
 @pytest.mark.parametrize("style", STYLES)

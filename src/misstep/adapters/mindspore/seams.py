@@ -1,10 +1,10 @@
-"""Where MindSpore is opened: six functions replaced while attached, and put back by `remove`.
+"""Where MindSpore is opened: functions replaced while attached, and put back by `remove`.
 
     Cell.__call__                           cells; optimizers, which are cells; the root of a compiled network
     _pynative_func_grad_forward             the forward of value_and_grad, grad, vjp: begin, end, loss
     _PyNativeExecutor.grad                  backward: begin and end
     _JitExecutor.__call__                   a compiled function
-    Tensor.__setitem__                      writes in place, which no version tells of
+    Tensor.__setitem__ and others           writes in place: see writes.py
     Dropout.__call__                        masks, drawn by a generator nobody can put back
 
 Each replacement asks first whether anybody is interested, so that what is not watched costs one test.
@@ -16,7 +16,6 @@ from collections.abc import Callable
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
-from mindspore import Tensor
 from mindspore.graph import api
 from mindspore.nn.cell import Cell
 from mindspore.ops.composite import base as composite
@@ -24,6 +23,7 @@ from mindspore.ops.function.grad import grad_func
 from mindspore.ops.operations import Dropout
 
 from misstep.adapters.mindspore.tape import masked
+from misstep.adapters.mindspore.writes import writers
 
 if TYPE_CHECKING:
     from misstep.adapters.mindspore.adapter import MindSporeAdapter
@@ -69,15 +69,6 @@ class Seams:
                 return compiled(executor, *args, **kwargs)
             return adapter.compiled.function(compiled, executor, args, kwargs)
 
-        assign = Tensor.__setitem__
-
-        def set_item(tensor: Any, index: Any, value: Any) -> Any:
-            if not adapter.busy and adapter.thread == get_ident():
-                with adapter.guarded("before a write"):
-                    adapter.flow.about_to_write(tensor)
-                    adapter.tape.written_to(tensor)
-            return assign(tensor, index, value)
-
         drop = Dropout.__call__
 
         def dropout(operator: Any, x: Any) -> Any:
@@ -91,23 +82,28 @@ class Seams:
             return result
 
         self._replace(Cell, "__call__", cell_call)
-        self._replace(Tensor, "__setitem__", set_item)
         self._replace(Dropout, "__call__", dropout)
         self._replace(composite, "_pynative_func_grad_forward", grad_forward)
         self._replace(grad_func, "_pynative_func_grad_forward", grad_forward)
         self._replace(api._PyNativeExecutor, "grad", grad)
         self._replace(api._JitExecutor, "__call__", jit_call)
+        for owner, name, write in writers(adapter):
+            self._replace(owner, name, write)
 
     def remove(self) -> None:
         while self._undo:
             self._undo.pop()()
 
     def _replace(self, owner: Any, name: str, replacement: Any) -> None:
-        original = getattr(owner, name)
+        own, original = name in vars(owner), getattr(owner, name)
         setattr(owner, name, replacement)
 
         def undo() -> None:
-            if getattr(owner, name) is replacement:  # somebody patched over us: theirs calls ours, which passes on
+            if getattr(owner, name) is not replacement:
+                return  # somebody patched over us: theirs calls ours, which passes on
+            if own:
                 setattr(owner, name, original)
+            else:
+                delattr(owner, name)
 
         self._undo.append(undo)
