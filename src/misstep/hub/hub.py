@@ -7,8 +7,6 @@ facts (phase, hits, watchpoints) come from the trainees, everything recorded fro
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,9 +22,10 @@ from misstep.core.payloads import CompareMode, ComparisonHeader, RunDetail, RunL
 from misstep.core.slices import Array, parse_slice
 from misstep.core.views import HitView, RunBrief, WatchpointView, number, watchpoint_view
 from misstep.core.window import look, side_by_side
-from misstep.core.wire import HUB_FILE, AskTensor, FromTrainee
+from misstep.core.wire import AskTensor, FromTrainee
 from misstep.errors import AddressError, ControlError, RunError, RunNotFound, StaleCommand, TensorUnavailable, nearest
 from misstep.hub import reading
+from misstep.hub.cards import Cards
 from misstep.hub.glance import Glance, Glances
 from misstep.hub.live import Bus, Numbered
 from misstep.hub.liverun import LiveRun
@@ -61,15 +60,16 @@ class Hub:
         self._list: tuple[float, list[RunBrief]] = (0.0, [])
         self._glances = Glances()
         self._scan: asyncio.Task[None] | None = None
-        self._cards: set[Path] = set()
+        self._cards = Cards()
 
     # ── trainees ──
 
     async def start(self, *, link_host: str = "127.0.0.1", link_port: int = 0, path: Path | None = None) -> str:
         """Listen for trainees, and leave our card in live runs that know no hub."""
         address = await self.trainees.start(link_host, link_port, path=path)
+        self._cards.say(link=address, http=self.http, token=self.token)
         if self.directory.is_dir():
-            self._leave_card(self.directory)
+            self._cards.leave(self.directory)
         self._scan = asyncio.get_running_loop().create_task(self._scanning())
         return address
 
@@ -77,8 +77,7 @@ class Hub:
         if self._scan is not None:
             self._scan.cancel()
         await self.trainees.stop()
-        for card in self._cards:
-            self._take_back(card)
+        self._cards.take_back()
 
     def _arrived(self, trainee: Trainee) -> bool:
         name = trainee.introduced.run
@@ -86,7 +85,7 @@ class Hub:
         if run is None:
             run = self.live[name] = LiveRun(name, trainee.introduced.directory, publish=self.bus.publish)
             if run.directory and is_run(Path(run.directory)):
-                self._leave_card(Path(run.directory))
+                self._cards.leave(Path(run.directory))
         return run.joined(trainee)
 
     def _said(self, trainee: Trainee, words: FromTrainee, data: bytes) -> None:
@@ -106,33 +105,12 @@ class Hub:
             summaries = await asyncio.to_thread(list_runs, self.directory)
             for summary in summaries:
                 if summary.state in ("starting", "running", "paused") and not self._is_connected(summary.name):
-                    self._leave_card(summary.path)
+                    self._cards.leave(summary.path)
             await asyncio.sleep(SCAN_SECONDS)
 
     def _is_connected(self, name: str) -> bool:
         run = self.live.get(name)
         return run is not None and bool(run.ranks)
-
-    def _leave_card(self, run: Path) -> None:
-        card = run / HUB_FILE
-        mine = {"link": self.trainees.address, "http": self.http, "token": self.token, "pid": os.getpid()}
-        there = read_card(run)
-        if there is not None and (there == mine or _lives(int(there.get("pid", 0)))):
-            return
-        try:
-            draft = run / f".{HUB_FILE}.{os.getpid()}"
-            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(descriptor, "w") as file:
-                json.dump(mine, file)
-            os.replace(draft, card)
-            self._cards.add(card)
-        except OSError:
-            pass  # a run we may read but not write to: its trainee is not ours to debug
-
-    def _take_back(self, card: Path) -> None:
-        there = read_card(card.parent)
-        if there is not None and there.get("token") == self.token:
-            card.unlink(missing_ok=True)
 
     # ── runs ──
 
@@ -357,27 +335,6 @@ class Hub:
             if stored.address.step is not None and stored.address.step < last
         ]
         return wanted.at(step=max(steps)) if steps else wanted.at(step=max(last - 1, 0))
-
-
-def read_card(run: Path) -> dict[str, Any] | None:
-    """The card a hub left in a run directory; None when there is none to read."""
-    try:
-        card = json.loads((run / HUB_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return card if isinstance(card, dict) else None
-
-
-def _lives(pid: int) -> bool:
-    if pid <= 0:
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def _brief(summary: RunSummary, glance: Glance) -> RunBrief:

@@ -1,7 +1,6 @@
 """A run with live trainees: its ranks as one thing, with one revision, one phase and one place to send commands to.
 
-With several ranks nobody pauses alone: the hub gathers from every rank the earliest boundary it can stop at and names
-the latest of them, so that all stand at the end of the same step and none inside a collective.
+With several ranks nobody pauses alone: see meeting.py. What only all ranks together can tell is in rankwatch.py.
 """
 
 from __future__ import annotations
@@ -13,17 +12,7 @@ from typing import Any
 import msgspec
 
 from misstep.core import messages as m
-from misstep.core.ranks import RANK_CONDITIONS, AcrossRanks, RankFinding
-from misstep.core.views import (
-    ControlPhase,
-    HitView,
-    Number,
-    RankView,
-    Reason,
-    RunBrief,
-    WatchpointView,
-    as_float,
-)
+from misstep.core.views import ControlPhase, HitView, Number, RankView, Reason, RunBrief, WatchpointView
 from misstep.core.wire import (
     AskTensor,
     Beat,
@@ -31,10 +20,8 @@ from misstep.core.wire import (
     Earliest,
     Edit,
     FromTrainee,
-    Gather,
     GraphGrew,
     Hits,
-    Meet,
     Note,
     Order,
     Record,
@@ -45,13 +32,12 @@ from misstep.core.wire import (
     Wish,
 )
 from misstep.errors import ControlError, StaleCommand
+from misstep.hub.meeting import Meetings
+from misstep.hub.rankwatch import RankWatch
 from misstep.hub.together import end_of, phase_of, question_of, reason_of
 from misstep.hub.trainees import Trainee
 
-MEETING_SECONDS = 10.0
 HITS_KEPT = 20_000
-RANK_WATCHPOINT = 1_000_001
-"""Watchpoints across ranks live in the hub; their numbers begin here."""
 
 
 class LiveRun:
@@ -72,22 +58,15 @@ class LiveRun:
         self.steps: dict[int, int] = {}
         self.started = 0.0
         self.command: tuple[str, ...] = ()
-        self.world_size = 1
         self.host = ""
         self.graph_rev = 0
         self.ended: dict[int, Bye] = {}
         self._publish = publish
         self._seen: tuple[Any, ...] = ()
-        self._meeting = 0
-        self._gathered: dict[int, int] = {}
-        self._gather_done: asyncio.Event | None = None
-        self._meeting_task: asyncio.Task[None] | None = None
-        self._across = AcrossRanks(1)
-        self._rank_watch: dict[str, WatchpointView] = {
-            condition: WatchpointView(RANK_WATCHPOINT + place, condition, origin="recommended")
-            for place, condition in enumerate(RANK_CONDITIONS)
-        }
-        self._next_hit = 1
+        self._moved = asyncio.Event()
+        """Set, and made anew, whenever something about the ranks has changed."""
+        self._meetings = Meetings(self.ranks, step=lambda: self.step, silent=self._silent)
+        self._rank_watch = RankWatch()
 
     # ── trainees come, speak and go ──
 
@@ -101,13 +80,11 @@ class LiveRun:
         self.ended.pop(trainee.rank, None)
         self.started = self.started or told.started
         self.command, self.host = told.command, told.host
-        if told.world_size > self.world_size:
-            self.world_size = told.world_size
-            self._across = AcrossRanks(self.world_size)
+        self._rank_watch.grow(told.world_size)
         self.steps[trainee.rank] = told.standing.step
         self.watchpoints = {view.id: view for view in told.watchpoints}
         if self.world_size > 1:
-            self.watchpoints.update({view.id: view for view in self._rank_watch.values()})
+            self.watchpoints.update({view.id: view for view in self._rank_watch.views.values()})
         self._changed()
         return self.world_size > 1
 
@@ -115,7 +92,7 @@ class LiveRun:
         if self.ranks.get(trainee.rank) is not trainee:
             return
         del self.ranks[trainee.rank]
-        self._across.forget()
+        self._rank_watch.forget()
         if trainee.rank not in self.ended:
             self._publish(
                 m.Alert(
@@ -126,8 +103,7 @@ class LiveRun:
                     {"rank": trainee.rank},
                 )
             )
-        if self._gather_done is not None and set(self._gathered) >= set(self.ranks):
-            self._gather_done.set()
+        self._meetings.count()
         self._changed()
 
     def said(self, trainee: Trainee, words: FromTrainee, data: bytes) -> None:
@@ -153,12 +129,10 @@ class LiveRun:
             self.graph_rev += 1
             self._publish(m.GraphNews(self.name, rank, words.nodes + words.edges, words.nodes, words.edges))
         elif isinstance(words, Wish):
-            self._want_meeting(Reason("other_rank", words.reason.text, words.reason.watchpoint, words.reason.hit, rank))
+            wish = words.reason
+            self._meetings.want(Reason("other_rank", wish.text, wish.watchpoint, wish.hit, rank))
         elif isinstance(words, Earliest):
-            if words.meeting == self._meeting:
-                self._gathered[rank] = words.step
-                if self._gather_done is not None and set(self._gathered) >= set(self.ranks):
-                    self._gather_done.set()
+            self._meetings.answered(rank, words)
         elif isinstance(words, Beat):
             trainee.dropped = words.dropped
         elif isinstance(words, Note):
@@ -182,9 +156,8 @@ class LiveRun:
                 self._publish(m.Scalars(name, rank, tag, (words.step,), (value,)))
         if rank == min(self.ranks, default=rank):
             self.losses = [*self.losses[-63:], words.loss]
-        if self.world_size > 1:
-            for finding in self._across.report(rank, words.step, as_float(words.loss), words.digest):
-                self._found(finding)
+        for watch, hit in self._rank_watch.report(rank, words):
+            self._found(watch, hit)
 
     def _hit(self, hit: HitView) -> None:
         key = (hit.rank, hit.id)
@@ -216,30 +189,14 @@ class LiveRun:
                     hit.outdated = True
         self._publish(m.WatchNews(self.name, op, view))
 
-    def _found(self, finding: RankFinding) -> None:
-        watch = self._rank_watch[finding.condition]
-        if not watch.enabled:
-            return
-        hit = HitView(
-            id=10_000_000 + self._next_hit,
-            watchpoint=watch.id,
-            address=f"*:param@{finding.step}#{finding.rank}",
-            node="*",
-            role="grad" if finding.condition == "gradients_not_averaged" else "param",
-            slot=0,
-            step=finding.step,
-            rank=finding.rank,
-            reason=finding.text,
-            severity="error" if finding.condition != "same_batch" else "warning",
-            condition=finding.condition,
-        )
-        self._next_hit += 1
+    def _found(self, watch: WatchpointView, hit: HitView) -> None:
+        """All ranks together have shown something: the rank it is about records it."""
         self._hit(hit)
-        trainee = self.ranks.get(finding.rank)
+        trainee = self.ranks.get(hit.rank)
         if trainee is not None:
             trainee.send(Record(hit))
         if watch.then in ("pause", "stop"):
-            self._want_meeting(Reason("across_ranks", finding.text, watch.id, hit.id, finding.rank))
+            self._meetings.want(Reason("across_ranks", hit.reason, watch.id, hit.id, hit.rank))
 
     # ── all ranks as one ──
 
@@ -264,6 +221,12 @@ class LiveRun:
             self.rev += 1
         self._publish(self.state())
         self._publish(m.RunNews(self.brief()))
+        self._moved.set()
+        self._moved = asyncio.Event()
+
+    @property
+    def world_size(self) -> int:
+        return self._rank_watch.world_size
 
     @property
     def step(self) -> int:
@@ -344,11 +307,11 @@ class LiveRun:
         if together and command.op == "pause":
             if self.phase == "paused":
                 raise ControlError("training is paused already", code="not_running")
-            await self._meet(Reason("user", "paused on request"))
+            await self._meetings.meet(Reason("user", "paused on request"))
             return {"text": "pausing at the end of the same step on all ranks"}
         if together and command.op == "terminate" and self.phase != "paused":
             # Ended at different steps, one rank would see its peers vanish inside a collective and fail for it.
-            await self._meet(Reason("user", "all ranks end together"))
+            await self._meetings.meet(Reason("user", "all ranks end together"))
             await self._until(lambda: self.phase in ("paused", "ended", "lost"))
         target = max(self.steps.get(trainee.rank, 0) for trainee in targets) + command.count
         answers = await asyncio.gather(
@@ -371,8 +334,9 @@ class LiveRun:
 
     async def edit(self, edit: m.WatchEdit) -> Any:
         """Change watchpoints on every rank alike; those across ranks are the hub's own."""
-        across = self._across_edit(edit)
+        across = self._rank_watch.edit(edit)
         if across is not None:
+            self._watch_changed("update", across)
             return msgspec.to_builtins(across)
         targets = self._targets(edit.rank)
         answers = await asyncio.gather(
@@ -389,22 +353,6 @@ class LiveRun:
             return total
         return results[0]
 
-    def _across_edit(self, edit: m.WatchEdit) -> WatchpointView | None:
-        name = edit.spec.condition.strip() if edit.spec is not None else ""
-        known = next((view for view in self._rank_watch.values() if view.id == edit.watchpoint), None)
-        view = self._rank_watch.get(name) if known is None else known
-        if view is None:
-            return None
-        if self.world_size < 2:
-            raise ControlError(f"{view.condition} compares ranks, and this run has one", code="unsupported")
-        if edit.op in ("remove", "disable"):
-            view.enabled = False
-        else:
-            view.enabled = True
-            view.then = edit.spec.then if edit.spec is not None else view.then
-        self._watch_changed("update", view)
-        return view
-
     async def tensor(self, ask: AskTensor, *, rank: int | None) -> tuple[Any, bytes]:
         trainee = self._targets(rank if rank is not None else min(self.ranks, default=0))[0]
         return await trainee.ask(lambda id: msgspec.structs.replace(ask, id=id))
@@ -419,42 +367,11 @@ class LiveRun:
             raise ControlError(f"rank {rank} is not connected; there are {there}", code="not_found")
         return [self.ranks[rank]]
 
-    # ── meetings ──
-
-    def _want_meeting(self, reason: Reason) -> None:
-        if self._meeting_task is None or self._meeting_task.done():
-            self._meeting_task = asyncio.get_running_loop().create_task(self._meet(reason))
-
-    async def _meet(self, reason: Reason) -> None:
-        """Gather, then name the step; whatever happens, nobody is left holding."""
-        if self._gather_done is not None:
-            await self._gather_done.wait()  # a meeting is being arranged already; its step will do
-            return
-        self._meeting += 1
-        meeting = self._meeting
-        self._gathered = {}
-        self._gather_done = asyncio.Event()
-        for trainee in self.ranks.values():
-            trainee.send(Gather(meeting))
-        try:
-            await asyncio.wait_for(self._gather_done.wait(), MEETING_SECONDS)
-        except TimeoutError:
-            missing = sorted(set(self.ranks) - set(self._gathered))
-            self._publish(
-                m.Alert(
-                    "rank_silent",
-                    f"ranks {missing} of {self.name} did not answer; the others pause without them",
-                    self.name,
-                )
-            )
-        finally:
-            self._gather_done.set()
-            self._gather_done = None
-            step = max(self._gathered.values(), default=self.step + 1)
-            for trainee in self.ranks.values():
-                trainee.send(Meet(meeting, step, reason))
+    def _silent(self, ranks: list[int]) -> None:
+        text = f"ranks {ranks} of {self.name} did not answer; the others pause without them"
+        self._publish(m.Alert("rank_silent", text, self.name))
 
     async def _until(self, holds: Callable[[], bool], *, seconds: float = 60.0) -> None:
         async with asyncio.timeout(seconds):
             while not holds():
-                await asyncio.sleep(0.02)
+                await self._moved.wait()

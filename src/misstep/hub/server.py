@@ -8,12 +8,18 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from misstep.errors import MisstepError, need
 from misstep.hub.security import LOOPBACK, Guard, new_token
+
+if TYPE_CHECKING:
+    import uvicorn
+
+    from misstep.hub.hub import Hub
 
 STOP_SECONDS = 5.0
 
@@ -21,13 +27,28 @@ STOP_SECONDS = 5.0
 class RunningHub:
     """A hub at work; `url` is what to open, `link` and `token` what trainees need."""
 
-    def __init__(self, url: str, link: str, token: str, thread: threading.Thread) -> None:
+    def __init__(self, url: str, token: str, serve: Callable[[RunningHub], Coroutine[Any, Any, None]]) -> None:
         self.url = url
-        self.link = link
+        self.link = ""
         self.token = token
-        self._thread = thread
-        self._stop: asyncio.Event | None = None
+        self.started: Future[None] = Future()
+        """Done once the hub answers; failed with whatever kept it from that."""
+        self.stopping: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._serve = serve
+        self._thread = threading.Thread(target=self._run, name="misstep-hub", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._main())
+        except BaseException as error:
+            if not self.started.done():
+                self.started.set_exception(error)
+
+    async def _main(self) -> None:
+        self._loop, self.stopping = asyncio.get_running_loop(), asyncio.Event()
+        await self._serve(self)
 
     @property
     def page(self) -> str:
@@ -44,9 +65,9 @@ class RunningHub:
             self._thread.join(0.5)
 
     def stop(self) -> None:
-        if self._loop is not None and self._stop is not None:
+        if self._loop is not None and self.stopping is not None:
             with contextlib.suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._stop.set)
+                self._loop.call_soon_threadsafe(self.stopping.set)
         self._thread.join(STOP_SECONDS)
 
     def __enter__(self) -> RunningHub:
@@ -86,63 +107,46 @@ def start_hub(
     need("starlette", "for the hub", extra="ui")
     token = token or new_token()
     listening = _listen(host, port)
-    number = listening.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
+    url = f"http://{shown}:{listening.getsockname()[1]}"
     hosts = LOOPBACK | {host} | set(names) | ({socket.gethostname()} if expose else set())
-    ready: list[RunningHub | BaseException] = []
-    told = threading.Event()
 
-    def serve() -> None:
-        try:
-            asyncio.run(_serve())
-        except BaseException as error:
-            ready.append(error)
-            told.set()
-
-    async def _serve() -> None:
-        import uvicorn
-
+    async def serve(running: RunningHub) -> None:
         from misstep.hub.app import make_app
         from misstep.hub.hub import Hub
 
         hub = Hub(Path(directory).absolute(), token, things=[Path(one) for one in things])
-        hub.http = f"http://{shown}:{number}"
-        link = await hub.start(link_host=host, link_port=link_port)
-        config = uvicorn.Config(
-            make_app(hub, Guard(token, hosts=frozenset(hosts)), prefix=prefix),
-            log_level="warning",
-            access_log=False,
-            ws_max_size=1 << 20,
-            ws_ping_interval=15.0,
-            lifespan="off",
-            h11_max_incomplete_event_size=64 << 10,
-            timeout_graceful_shutdown=1,
-        )
-        server = _quiet_server(config)
-        running.link = link
-        running._loop, running._stop = asyncio.get_running_loop(), asyncio.Event()
-        task = asyncio.create_task(server.serve(sockets=[listening]))
-        while not server.started and not task.done():
-            await asyncio.sleep(0.005)
-        ready.append(running)
-        told.set()
-        watch = asyncio.create_task(_until_idle(hub, idle_seconds)) if idle_seconds else None
-        stopping = asyncio.create_task(running._stop.wait())
-        await asyncio.wait([task, stopping, *([watch] if watch else [])], return_when=asyncio.FIRST_COMPLETED)
-        server.should_exit = True
-        await hub.stop()
-        await asyncio.wait([task], timeout=STOP_SECONDS)
-        for left in (stopping, watch):
-            if left is not None:
-                left.cancel()
+        hub.http = url
+        running.link = await hub.start(link_host=host, link_port=link_port)
+        server = _quiet_server(make_app(hub, Guard(token, hosts=frozenset(hosts)), prefix=prefix))
+        await _until_stopped(running, hub, server, listening, idle_seconds)
 
-    thread = threading.Thread(target=serve, name="misstep-hub", daemon=True)
-    running = RunningHub(f"http://{shown}:{number}", "", token, thread)
-    thread.start()
-    told.wait()
-    if isinstance(ready[0], BaseException):
-        raise MisstepError(f"the hub could not start: {ready[0]}") from ready[0]
+    running = RunningHub(url, token, serve)
+    try:
+        running.started.result()
+    except BaseException as error:
+        raise MisstepError(f"the hub could not start: {error}") from error
     return running
+
+
+async def _until_stopped(
+    running: RunningHub, hub: Hub, server: uvicorn.Server, listening: socket.socket, idle_seconds: float
+) -> None:
+    """Answer until somebody stops the hub, or nobody has wanted it for so long."""
+    assert running.stopping is not None
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    while not server.started and not serving.done():
+        await asyncio.sleep(0.005)
+    running.started.set_result(None)
+    ends: list[asyncio.Task[Any]] = [asyncio.create_task(running.stopping.wait())]
+    if idle_seconds:
+        ends.append(asyncio.create_task(_until_idle(hub, idle_seconds)))
+    await asyncio.wait([serving, *ends], return_when=asyncio.FIRST_COMPLETED)
+    server.should_exit = True
+    await hub.stop()
+    await asyncio.wait([serving], timeout=STOP_SECONDS)
+    for end in ends:
+        end.cancel()
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -158,10 +162,7 @@ def _listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-async def _until_idle(hub: object, seconds: float) -> None:
-    from misstep.hub.hub import Hub
-
-    assert isinstance(hub, Hub)
+async def _until_idle(hub: Hub, seconds: float) -> None:
     busy = time.monotonic()
     while time.monotonic() - busy < seconds:
         if hub.bus.clients or any(run.ranks for run in hub.live.values()):
@@ -169,8 +170,8 @@ async def _until_idle(hub: object, seconds: float) -> None:
         await asyncio.sleep(min(1.0, seconds / 4))
 
 
-def _quiet_server(config: Any) -> Any:
-    """uvicorn's server without its signal handlers: signals belong to whoever started us."""
+def _quiet_server(app: Any) -> uvicorn.Server:
+    """uvicorn without its log and its signal handlers: signals belong to whoever started us."""
     import uvicorn
 
     class Server(uvicorn.Server):
@@ -178,6 +179,16 @@ def _quiet_server(config: Any) -> Any:
         def capture_signals(self) -> Iterator[None]:
             yield
 
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        ws_max_size=1 << 20,
+        ws_ping_interval=15.0,
+        lifespan="off",
+        h11_max_incomplete_event_size=64 << 10,
+        timeout_graceful_shutdown=1,
+    )
     return Server(config)
 
 
