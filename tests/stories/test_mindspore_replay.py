@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
-from story import RunCommand, RunStory
+from story import SECONDS, RunCommand, RunStory, environment_of_a_user
 
 pytestmark = pytest.mark.story
 
@@ -55,3 +57,72 @@ def test_the_guard_alone_leads_to_the_operator_the_line_and_the_sample(
     assert verdict["source"]["code"].endswith("# planted")
     (told,) = result.run.events("samples")
     assert told.facts["samples"] == [1]
+
+
+UPDATE = """
+    import hashlib
+    import mindspore as ms
+    import numpy as np
+    from mindspore import nn, ops
+
+    class Careless(nn.Optimizer):
+        steps = 0
+
+        def construct(self, gradients):
+            self.steps += 1
+            for weight, gradient in zip(self.parameters, gradients):
+                step = gradient * 0.01
+                if self.steps == 4:
+                    step = step / (weight - weight)  # planted
+                ops.assign(weight, weight - step)
+            return True
+
+    ms.set_seed(1)
+    rng = np.random.default_rng(0)
+    net = nn.SequentialCell(nn.Dense(3, 64), nn.Tanh(), nn.Dense(64, 64), nn.Dense(64, 2))
+    optimizer = {optimizer}
+    train = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), optimizer)
+    for number in range(1, 6):
+        x = rng.standard_normal((16, 3)).astype(np.float32)
+        if number == 4:
+            {fault}
+        train(ms.Tensor(x), ms.Tensor(np.ones((16, 2), np.float32)))  # the step
+    digest = hashlib.sha256()
+    for parameter in (*net.get_parameters(), *optimizer.get_parameters()):
+        digest.update(parameter.asnumpy().tobytes())
+    print(digest.hexdigest())
+"""
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "fault", "node", "line"),
+    [
+        (
+            "nn.Adam(net.trainable_params(), 0.01, eps=1e-45)",
+            "[one.asnumpy().fill(-1) for one in optimizer.moment2]",
+            "optimizer/Adam",
+            "# the step",
+        ),
+        ("Careless(0.01, net.trainable_params())", "pass", "optimizer/Div", "# planted"),
+    ],
+)
+def test_a_bad_update_is_run_again_not_compiled_and_named_by_operator_and_line(
+    optimizer: str, fault: str, node: str, line: str, run_story: RunStory, misstep_command: RunCommand
+) -> None:
+    result = run_story(UPDATE.format(optimizer=optimizer, fault=fault), "--level", "guard")
+    assert result.exit == 0, result.err
+    verdict = json.loads(misstep_command("show", "last", "--json").out)["verdict"]
+    assert (verdict["step"], verdict["phase"], verdict["node"], verdict["precision"]) == (
+        4, "optimizer", node, "operator")  # fmt: skip
+    assert verdict["source"]["code"].endswith(line)
+    assert verdict["exact"].startswith(("exact", "not exact: the update was run again from what it left"))
+    bare = subprocess.run(
+        [sys.executable, "train.py"],
+        cwd=result.folder,
+        env=environment_of_a_user(),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=True,
+    )
+    assert result.out == bare.stdout

@@ -215,11 +215,23 @@ class Flow:
         for (name, *_), row in zip(batch, self._put_many(batch, self.listener.frame)):
             self._parameter_gradients[name] = row
 
-    def weights(self, named: Iterable[tuple[str, Any]]) -> None:
-        """Rows for weights after an update, each computed from its gradient."""
+    def weights(self, named: Iterable[tuple[str, Any]], *, watched: bool = False) -> None:
+        """Rows for weights after an update, each computed from its gradient, or, where the operators of the update were
+        watched, by the one that wrote it."""
         gradients = self._parameter_gradients
-        batch = [(name, "param", tensor, (gradients[name],) if name in gradients else None) for name, tensor in named]
-        self._put_many(batch, self.listener.frame)  # type: ignore[arg-type]
+        batch: list[tuple[str, Role, Any, tuple[int, ...] | None]] = []
+        for name, tensor in named:
+            source = self.row_of(tensor) if watched else None
+            source = gradients.get(name) if source is None else source
+            batch.append((name, "param", tensor, None if source is None else (source,)))
+        self._put_many(batch, self.listener.frame)
+
+    def found(self, named: Iterable[tuple[str, Any]]) -> None:
+        """Rows for weights as an update finds them: its operators refer to them by their own names."""
+        catalog = self.listener.catalog
+        for name, tensor in named:
+            if self.row_of(tensor) is None:
+                self.put(Call(catalog.node(name, "parameter", "Parameter"), name, 1, None), "input", 0, tensor, None)
 
     def initial(self, named: Iterable[tuple[str, Any]]) -> Frame:
         """The weights before training: a frame of its own, of step 0."""
@@ -320,6 +332,12 @@ class Flow:
                 starts[address] = storage(held)
             if starts.get(address, where) == where:
                 del self._seen[address]
+
+    def holds(self, tensor: Any, row: int) -> None:
+        """Somebody put the values that `row` saw into this tensor."""
+        memory = self.measure(tensor)
+        if memory is not None:
+            self._remember(tensor, memory, row)
 
     def row_of(self, tensor: Any) -> int | None:
         """The row that first saw this tensor in this step."""

@@ -69,6 +69,11 @@ class _Search:
             turned = [row for row in path if self.nan[row] and self.role(row) == "output"]
             birth = turned[-1] if turned else birth
         node = self.node(birth)
+        if len(path) > 1 and self.role(birth) == "input" and self.node(path[-2]).phase == "optimizer":
+            # A learning rate, or state of the optimizer: what used it is where training was hurt.
+            user = path[-2]
+            inputs = self.frame.inputs_of(user) or ()
+            return self.make(user, "optimizer", self.node(user), inputs=inputs, outputs=(user,), precision="operator")
         if node.kind == "parameter" and self.role(birth) == "input":  # a weight was bad when the step began
             user = next((row for row in range(birth, len(self.head)) if birth in (self.frame.inputs_of(row) or ())), -1)
             if user >= 0:

@@ -11,7 +11,6 @@ from misstep.adapters.mindspore import tensors
 from misstep.adapters.mindspore.tape import Tape
 from misstep.adapters.replaying import Batch, Replayed
 from misstep.core.stats import Array
-from misstep.errors import ReplayError
 
 if TYPE_CHECKING:
     from misstep.adapters.mindspore.adapter import MindSporeAdapter
@@ -56,7 +55,10 @@ class Again:
         return replay(cast("MindSporeAdapter", self))
 
     def replay_update(self) -> Replayed:
-        raise ReplayError("MindSpore compiles its optimizers: what happens inside an update cannot be watched")
+        from misstep.adapters.mindspore.updating import replay_update
+
+        replayed, self.replayed = replay_update(cast("MindSporeAdapter", self))
+        return replayed
 
     def take_over(self, replayed: Replayed) -> None:
         """From here on the step under way is what its replay showed."""

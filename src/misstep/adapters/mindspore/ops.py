@@ -46,8 +46,7 @@ class OperatorWatch(MsDispatchMode):
         name = func.name
         if adapter.busy or name in NO_OPERATORS:
             return func(*args, **(kwargs or {}))
-        if self.alone and name.removeprefix("Inner").removeprefix("DistComm") in COLLECTIVES:
-            raise ReplayError(f"{name} inside the network waits for the other ranks, which do not run the step again")
+        self.refuse_to_wait(name)
         call = None
         with adapter.guarded(f"before {name}"):
             flow = adapter.flow
@@ -63,3 +62,7 @@ class OperatorWatch(MsDispatchMode):
             with adapter.guarded(f"after {name}"):
                 adapter.flow.after_operator(call, leaves(out), phase)
         return out
+
+    def refuse_to_wait(self, name: str) -> None:
+        if self.alone and name.removeprefix("Inner").removeprefix("DistComm") in COLLECTIVES:
+            raise ReplayError(f"{name} inside the step waits for the other ranks, which do not run it again")

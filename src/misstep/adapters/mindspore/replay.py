@@ -12,19 +12,20 @@ from __future__ import annotations
 import contextlib
 import io
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 import mindspore as ms
 import numpy as np
+from mindspore import nn
 from mindspore.graph.api import _pynative_executor
 
 from misstep.adapters.flow import Flow
 from misstep.adapters.frame import Frame
 from misstep.adapters.mindspore import tensors
-from misstep.adapters.mindspore.moment import NetworkState, Randomness, closures
+from misstep.adapters.mindspore.moment import NetworkState, Randomness, apart, closures
 from misstep.adapters.mindspore.ops import OperatorWatch
 from misstep.adapters.mindspore.tape import Entry, Tape, of_weights
 from misstep.adapters.replaying import Batch, QuietListener, Replayed
@@ -64,7 +65,7 @@ class Player:
     def run(self, *, watch: bool, swap: Swap = lambda tensor: tensor) -> tuple[Outcome, Flow]:
         """The step again; with `watch` every operator is summarised, `swap` may put other samples in."""
         outcome = Outcome()
-        with self._undo(), self._stage(watch) as flow:
+        with self._undo(), stage(self.adapter, watch=watch) as flow:
             assert self.tape.randomness is not None
             self.tape.randomness.restore()
             for state in self.tape.states.values():
@@ -113,50 +114,46 @@ class Player:
         """Whatever the replay changes is put back: seeds, moving means, attributes, what functions close over."""
         randomness = Randomness.now()
         states = [NetworkState.full(state.network) for state in self.tape.states.values()]
-        names = [(state.network, vars(cell), set(vars(cell))) for state in states for _, cell in _cells(state)]
         closed = list(closures(entry.function for entry in self.entries))
         for cell, value in closed:
             if isinstance(value, list | dict | set):
                 cell.cell_contents = value.copy()
         try:
-            with contextlib.redirect_stdout(io.StringIO()):
+            with apart(_cells(states)), contextlib.redirect_stdout(io.StringIO()):
                 yield
         finally:
             randomness.restore()
             for cell, value in closed:
                 cell.cell_contents = value
-            for _, space, before in names:
-                for name in set(space) - before:
-                    del space[name]
             for state in states:
-                state.put_in()
+                state.put_buffers()
 
-    @contextlib.contextmanager
-    def _stage(self, watch: bool) -> Iterator[Flow]:
-        """Let the adapter look at the replay instead of the step under way."""
-        adapter = self.adapter
-        frame = Frame()
-        frame.begin(adapter.listener.step)
-        before = dict(vars(adapter))
-        quiet = QuietListener(adapter.listener, frame)
-        if not watch:
-            quiet.wants = {}
-        flow = Flow(quiet, tensors.memory_of, tensors.glance_at)
-        flow.share_names(adapter.flow)
-        flow.keeping = True
-        operators = OperatorWatch(adapter)
-        operators.alone = adapter.rank()[1] > 1
-        adapter.replaying(quiet, flow, operators, no_cells())
-        adapter.busy = not watch
-        try:
-            yield flow
-        except BaseException:
-            _pynative_executor.clear_res()  # a forward cut short would be recorded on
-            raise
-        finally:
-            cost = adapter.cost_ns
-            vars(adapter).update(before)
-            adapter.cost_ns = cost
+
+@contextlib.contextmanager
+def stage(adapter: MindSporeAdapter, *, watch: bool = True) -> Iterator[Flow]:
+    """Let the adapter look at a replay instead of the step under way."""
+    frame = Frame()
+    frame.begin(adapter.listener.step)
+    before = dict(vars(adapter))
+    quiet = QuietListener(adapter.listener, frame)
+    if not watch:
+        quiet.wants = {}
+    flow = Flow(quiet, tensors.memory_of, tensors.glance_at)
+    flow.share_names(adapter.flow)
+    flow.keeping = True
+    operators = OperatorWatch(adapter)
+    operators.alone = adapter.rank()[1] > 1
+    adapter.replaying(quiet, flow, operators, no_cells())
+    adapter.busy = not watch
+    try:
+        yield flow
+    except BaseException:
+        _pynative_executor.clear_res()  # a forward cut short would be recorded on
+        raise
+    finally:
+        cost = adapter.cost_ns
+        vars(adapter).update(before)
+        adapter.cost_ns = cost
 
 
 class SampleSearch:
@@ -220,8 +217,8 @@ def verify(player: Player, outcome: Outcome) -> str:
     return "exact" if compared else "loss only: no gradient of the step was left to compare with"
 
 
-def _cells(state: NetworkState) -> Iterator[tuple[str, Any]]:
-    yield from state.network.cells_and_names()
+def _cells(states: Iterable[NetworkState]) -> list[nn.Cell]:
+    return [cell for state in states for _, cell in state.network.cells_and_names()]
 
 
 def _swapped(value: Any, swap: Swap) -> Any:

@@ -18,6 +18,7 @@ from mindspore.amp import LossScaler
 from misstep.adapters.base import Place, Update
 from misstep.adapters.mindspore import tensors
 from misstep.adapters.mindspore.names import learning_rate
+from misstep.adapters.mindspore.updating import HeldUpdate, run_again
 from misstep.core.cells import BETWEEN, OPTIMIZER, PHASE
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Updates:
         self.loss_scale: float | None = None
         self.scaler: Any = None
         """MindSpore's own loss scale, where a functional loop uses one."""
+        self.held = HeldUpdate()
         self._scale_before: float | None = None
         self._rate: float | None = None
 
@@ -68,6 +70,8 @@ class Updates:
         adapter = self.adapter
         with adapter.guarded("before an update"):
             self.before(optimizer, tensors.leaves(gradients), frame)
+            if adapter.tape.armed or adapter.level == "op":
+                self.held.hold(optimizer, tensors.leaves(gradients), run, at_any_cost=adapter.level == "op")
         adapter.cells[PHASE] = OPTIMIZER
         result = adapter.undisturbed(run)
         adapter.cells[PHASE] = BETWEEN
@@ -107,7 +111,7 @@ class Updates:
             if adapter.level == "guard":
                 bad = adapter.flow.bad_only(weights)
                 weights = [weight for place, weight in enumerate(weights) if place in bad]
-            self._weights(weights)
+            self._weights(weights, watched=adapter.level == "op" and self._see_operators(weights))
             if adapter.listener.stepping:
                 node = adapter.names.optimizer(optimizers[0])
                 adapter.listener.at_node(Place(node, "optimizer", "after", "optimizer"))
@@ -115,6 +119,7 @@ class Updates:
             if adapter.replayed is not None and adapter.seen_too_late:
                 self._weights(weights)  # the replay took the place of these rows
             adapter.tape.clear()
+            self.held.let_go()
         self.stepped.extend(optimizers)
         if whole or sum(1 for _ in adapter.names.optimizers()) <= 1:
             self.close()
@@ -155,10 +160,17 @@ class Updates:
 
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _weights(self, weights: Sequence[Any]) -> None:
+    def _weights(self, weights: Sequence[Any], *, watched: bool = False) -> None:
         adapter = self.adapter
         if adapter.level != "off":
-            adapter.flow.weights((adapter.names.parameter(weight), weight) for weight in weights)
+            adapter.flow.weights(((adapter.names.parameter(weight), weight) for weight in weights), watched=watched)
+
+    def _see_operators(self, weights: Sequence[Any]) -> bool:
+        """Rows for the operators of an update that wrote something bad: it is compiled, and nobody saw them."""
+        if self.held.optimizer is None or not self.adapter.flow.bad_only(weights):
+            return False
+        run_again(self.adapter, self.held, self.adapter.flow)
+        return True
 
     def _read_what_passed(self, gradients: Sequence[Any]) -> None:
         for gradient in gradients[:1]:

@@ -12,7 +12,6 @@ import ctypes
 import random
 import sys
 import weakref
-from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,13 +19,13 @@ import torch
 from torch import nn
 
 from misstep.adapters.pytorch.generators import Drawn, is_generator
+from misstep.adapters.twins import CONTAINERS
 
 _LEARNING_CALLS = 3
 """Calls of a network that are watched in full before only what changed in them is held."""
 _MERSENNE_BYTES = 624 * 4 + 4
 """The state of numpy's MT19937: 624 words and a position. Copied as memory: get_state() costs 40 µs, this 0.6."""
 _LARGEST_CONTAINER = 10_000
-CONTAINERS = (list, dict, set, deque)
 _OF_TORCH = frozenset(vars(nn.Module()))
 """Attributes every module has (its hooks, its parts); a user's own are all others."""
 

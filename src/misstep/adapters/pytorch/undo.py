@@ -10,7 +10,6 @@ generators are wound back. Prints are swallowed. What is left: files, sockets, a
 from __future__ import annotations
 
 import contextlib
-import copy
 import io
 import sys
 import sysconfig
@@ -22,13 +21,12 @@ import torch
 from torch import nn
 
 from misstep.adapters.pytorch.generators import Drawn, is_generator
-from misstep.adapters.pytorch.moment import CONTAINERS, Randomness, has_parts
+from misstep.adapters.pytorch.moment import Randomness, has_parts
+from misstep.adapters.twins import CONTAINERS, twin_of
 
 _PLAIN = (int, float, complex, bool, str, bytes, tuple, type(None), torch.Tensor)
 _DEEPEST = 3
-"""Objects within objects, and containers within containers, that are looked into."""
-_LARGEST_DEEP = 1000
-"""Entries of a container whose own containers are copied too."""
+"""Objects within objects that are looked into."""
 _STANDARD = sysconfig.get_paths()["stdlib"]
 
 
@@ -251,17 +249,6 @@ class Undo:
             self._back.append(back)
         else:
             self._look_into(value, 1)
-
-
-def twin_of(value: Any, depth: int = 0) -> Any:
-    """A copy of a container and of the containers in it; what else is in them is shared."""
-    if type(value) not in CONTAINERS or depth > _DEEPEST:
-        return value
-    if len(value) > _LARGEST_DEEP or isinstance(value, set):
-        return copy.copy(value)
-    if isinstance(value, dict):
-        return {key: twin_of(item, depth + 1) for key, item in value.items()}
-    return type(value)(twin_of(item, depth + 1) for item in value)
 
 
 def is_users(thing: Any) -> bool:
