@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from story import Result, RunCommand, RunStory, Write
 
-from misstep.capture.graphmode import VARIABLE, dump_config
+from misstep.capture.graphasking import VARIABLE, dump_config
 from misstep.core.address import Address
 
 pytestmark = [pytest.mark.story, pytest.mark.mindspore]

@@ -40,7 +40,8 @@ class CompiledGraph:
     phases: dict[str, Phase] = field(default_factory=dict)
     forwards: dict[str, str] = field(default_factory=dict)
     positions: dict[str, int] = field(default_factory=dict)
-    full_names: dict[str, str] = field(default_factory=dict)
+    dumped_as: dict[str, str] | None = None
+    """By operator, the name its files have; known once there are some."""
     _shown: dict[str, str] = field(default_factory=dict)
 
     def type_of(self, name: str) -> str:
@@ -100,18 +101,19 @@ def read_graph(ir: Path) -> CompiledGraph:
         for name, phase in graph.phases.items()
         if phase == "backward" and (forward := _forward(name, graph))
     }
-    graph.full_names = {_LOST.sub("_", name): name for name in (*graph.parameters, *graph.order)}
     return graph
 
 
 def dumped_files(folder: Path, graph: CompiledGraph) -> dict[str, NodeFiles]:
-    """The files of one run of a graph by operator; what belongs to no operator stands under PARAMETERS."""
+    """The files of one run of a graph, by the names they have; what belongs to no operator stands under PARAMETERS."""
     found: dict[str, NodeFiles] = {}
+    parameters = {lost(name): name for name in graph.parameters}
     for entry in os.scandir(folder):
         said = FILE_NAME.fullmatch(entry.name)
         if said is None:
             continue
-        name = graph.full_names.get(_LOST.sub("_", said["name"]), said["name"])
+        name = lost(said["name"])
+        name = parameters.get(name, name)
         file = DumpedFile(
             path=Path(entry.path),
             node=name,
@@ -126,6 +128,11 @@ def dumped_files(folder: Path, graph: CompiledGraph) -> dict[str, NodeFiles]:
         files.inputs.sort(key=lambda file: file.slot)
         files.outputs.sort(key=lambda file: (file.time if file.node in graph.parameters else 0, file.slot))
     return found
+
+
+def lost(name: str) -> str:
+    """A name as it stands in the names of files."""
+    return _LOST.sub("_", name)
 
 
 def _here(source: Source) -> Source:

@@ -19,18 +19,17 @@ from __future__ import annotations
 import atexit
 import json
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from misstep.capture.attach import SCRATCH
-from misstep.capture.graphfiles import PARAMETERS, CompiledGraph, DumpedFile, NodeFiles, dumped_files, read_graph
-from misstep.capture.plan import parse_steps
+from misstep.capture.dumpnames import files_by_operator
+from misstep.capture.graphasking import NEVER, VARIABLE, dump_config, iterations_for, path_in, scratch_folder
+from misstep.capture.graphfiles import PARAMETERS, CompiledGraph, DumpedFile, NodeFiles, read_graph
 from misstep.core.address import Role
 from misstep.core.stats import DTYPE_CODES
 from misstep.kernels import summarize_memory
@@ -40,23 +39,20 @@ from misstep.store.foreign.npyfile import read_npy
 if TYPE_CHECKING:
     from misstep.capture.session import Session
 
-VARIABLE = "MINDSPORE_DUMP_CONFIG"
-NEVER = "2000000000"
-"""An iteration no training reaches: MindSpore then writes graphs and no data."""
-_NET = "net"
-_UNFIT = re.compile(r"[^A-Za-z0-9/_-]")
-"""MindSpore refuses any other letter in the path of a dump."""
-_SPREAD = 2
-"""MindSpore counts the runs of each graph, and the second graph of a step begins at 1: look a little to both sides."""
+
+class Unwritten(Protocol):
+    """Which outputs of an operator hold no result of its own."""
+
+    def __call__(self, type: str, /, *, training: bool) -> frozenset[int]: ...
 
 
 class GraphFollower:
     """Reads what MindSpore writes about compiled code into the session's catalog and frame."""
 
-    def __init__(self, session: Session, *, as_tensor: Callable[[Any], Any], graph_mode: Callable[[], bool]) -> None:
+    def __init__(self, session: Session, *, as_tensor: Callable[[Any], Any], unwritten: Unwritten) -> None:
         self.session = session
         self.as_tensor = as_tensor
-        self.graph_mode = graph_mode
+        self.unwritten = unwritten
         self.root: Path | None = None
         """Below which MindSpore writes; None until compiled code is met at a level that wants it."""
         self.keep = False
@@ -106,7 +102,7 @@ class GraphFollower:
             self._asked = True
             given = os.environ.get(VARIABLE, "")
             if given:
-                self.root, self.keep, self._wants_data = _path_in(given), True, True
+                self.root, self.keep, self._wants_data = path_in(given), True, True
             else:
                 self._prepare(iterations_for(self.session.settings.steps) if level == "op" else NEVER)
 
@@ -194,7 +190,7 @@ class GraphFollower:
         if graph is None:
             self._note(f"data of graph {number} without its .ir; it is not shown")
             return
-        files = dumped_files(folder, graph)
+        files = files_by_operator(folder, graph)
         made: dict[tuple[str, int], int] = {}
         for name in graph.order:
             node = self.session.catalog.graph.node(graph.shown(name))
@@ -215,22 +211,34 @@ class GraphFollower:
             if file.slot in writes:
                 parameter = writes[file.slot]
                 inputs += [self._weights[parameter]] if parameter in self._weights else []
-                bad_before = bad_before or parameter in self._bad
+                # Moving means are kept by BatchNorm and, when it trains, not used by it.
+                bad_before = bad_before or (parameter in self._bad and graph.type_of(name) != "BatchNorm")
                 self._look_at(parameter, file)
-            elif not file.is_setting:
+            elif not file.is_setting and not self._holds_nothing(feed, graph):
                 sources = made_by(feed, graph, made)
                 row = self._row(node, "input", file, call, sources or None)
                 inputs.append(row)
+                # Written after the operator ran: its memory may hold something else by then.
+                inputs += [one for one in sources if self.session.frame.nonfinite(one)]
                 if feed is not None and graph.parameters.get(feed.name):
                     self._weights.setdefault(feed.name, row)
                 elif feed is not None and feed.parameter and self._results:
                     self.session.frame.expect(self.session.frame.tensors[row], self._results)
         for file in files.outputs:
+            if self._holds_nothing(Feed(name, file.slot), graph):
+                continue
             # What was bad before and is written in place explains itself: no origin is claimed.
             row = self._row(node, "output", file, call, None if bad_before else tuple(inputs))
             made[name, file.slot] = row
             if file.slot == 0:
                 made.update({(parameter, -1): row for parameter in writes.values()})
+
+    def _holds_nothing(self, made: Feed | None, graph: CompiledGraph) -> bool:
+        """Whether an operator's output is memory it never wrote to."""
+        if made is None or made.parameter:
+            return False
+        flags = graph.wiring.arguments.get(made.name, ())
+        return made.slot in self.unwritten(graph.type_of(made.name), training=flags[5:6] != ("Bool(0)",))
 
     def _look_at(self, parameter: str, file: DumpedFile) -> None:
         """Remember whether a parameter is bad from here on."""
@@ -304,62 +312,13 @@ class GraphFollower:
 def made_by(
     feed: Feed | None, graph: CompiledGraph, made: dict[tuple[str, int], int], depth: int = 8
 ) -> tuple[int, ...]:
-    """The rows an input was computed from; through operators of which MindSpore wrote nothing (AddN)."""
+    """The rows an input was computed from; through operators of which MindSpore wrote nothing."""
     if feed is None or feed.parameter:
         return ()
     if (feed.name, feed.slot) in made:
         return (made[feed.name, feed.slot],)
     behind = graph.wiring.feeds.get(feed.name, ()) if depth else ()
     return tuple(dict.fromkeys(row for one in behind for row in made_by(one, graph, made, depth - 1)))
-
-
-def iterations_for(steps: str) -> str:
-    """MindSpore's iterations for the steps of a user, a little wider on both sides.
-
-    >>> iterations_for("5,10:12")
-    '2-6|7-13'
-    """
-    chosen = parse_steps(steps)
-    if chosen is None or any(last >= 2**31 for _, last in chosen):
-        return "all"
-    return "|".join(f"{max(first - 1 - _SPREAD, 0)}-{last - 1 + _SPREAD}" for first, last in chosen)
-
-
-def dump_config(path: Path, iterations: str) -> dict[str, Any]:
-    """The contents of a dump configuration: every operator, inputs and outputs, synchronously."""
-    return {
-        "common_dump_settings": {
-            "op_debug_mode": 0,
-            "dump_mode": 0,
-            "path": str(path),
-            "net_name": _NET,
-            "iteration": iterations,
-            "saved_data": "tensor",
-            "input_output": 0,
-            "kernels": [],
-            "support_device": [0],
-        },
-        "e2e_dump_settings": {"enable": True, "trans_flag": True},
-    }
-
-
-def scratch_folder(home: Path) -> Path:
-    """A folder in the run directory for raw files; elsewhere when MindSpore would refuse its name."""
-    if _UNFIT.search(str(home.absolute())):
-        return Path(tempfile.mkdtemp(prefix="misstep-"))
-    folder = home.absolute() / f"{SCRATCH}{os.getpid()}"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-def _path_in(config: str) -> Path | None:
-    """Where a user's own dump goes."""
-    try:
-        settings = json.loads(Path(config).read_text(encoding="utf-8"))
-        path = settings["common_dump_settings"]["path"] or os.environ["MS_DIAGNOSTIC_DATA_PATH"] + "/debug_dump"
-        return Path(path)
-    except (OSError, ValueError, KeyError, TypeError):
-        return None  # MindSpore will say what is wrong with it
 
 
 def _reader(file: DumpedFile, as_tensor: Callable[[Any], Any]) -> Callable[[], Any]:
@@ -380,8 +339,9 @@ def _by_number(folder: Path) -> tuple[str, int, int]:
 
 def follow_graphs(session: Session) -> GraphFollower:
     """Have compiled MindSpore code read into this session; call it before the adapter is attached."""
-    from misstep.adapters.mindspore.compiledruns import follow_compiled_code, graph_mode, tensor_of
+    from misstep.adapters.mindspore.compiledruns import follow_compiled_code, tensor_of
+    from misstep.adapters.mindspore.unwritten import unwritten
 
-    follower = GraphFollower(session, as_tensor=tensor_of, graph_mode=graph_mode)
+    follower = GraphFollower(session, as_tensor=tensor_of, unwritten=unwritten)
     follow_compiled_code(follower)
     return follower

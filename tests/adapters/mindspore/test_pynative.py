@@ -311,6 +311,51 @@ def test_a_compiled_function_among_cells_is_one_place() -> None:
     assert result == train("functional", model_of=lambda fault: Half())
 
 
+def test_what_was_watched_may_go_into_compiled_code_at_any_time() -> None:
+    """MindSpore compiles the hooks of what compiled code is given, and cannot compile ours."""
+    from mindspore import amp
+
+    @ms.jit
+    def double(x: ms.Tensor) -> ms.Tensor:
+        return x * 2
+
+    class Halving(nn.Cell):
+        def construct(self, x: ms.Tensor) -> ms.Tensor:
+            return x / 2
+
+        def bprop(self, x: ms.Tensor, out: ms.Tensor, dout: ms.Tensor) -> tuple[ms.Tensor]:
+            return (double(out) * 0 + dout / 2,)
+
+    def program() -> list[bytes]:
+        model = settle(nn.SequentialCell(nn.Dense(3, 5), Halving(), nn.Dense(5, 2)))
+        optimizer, scaler = nn.SGD(model.trainable_params(), 0.01), amp.DynamicLossScaler(1024, 2, 2)
+
+        def forward(x: ms.Tensor) -> tuple[ms.Tensor, ms.Tensor]:
+            scores = model(x)
+            return scaler.scale(scores.sum()), scores
+
+        differentiate = ms.value_and_grad(forward, None, optimizer.parameters, has_aux=True)
+        kept: list[ms.Tensor] = []
+        for _ in range(3):
+            (loss, scores), gradients = differentiate(ms.Tensor(INPUTS))
+            kept += [double(scores), scaler.unscale(loss)]
+            optimizer(scaler.unscale(gradients))
+            kept += [scaler.unscale(loss), double(scores), scores]
+        kept += [double(scores) for scores in kept[4::5]]
+        return [one.asnumpy().tobytes() for one in (*kept, *model.trainable_params())]
+
+    recording, adapter = Recording(), adapter_named("mindspore")
+    adapter.attach(recording)
+    try:
+        adapter.set_level("module")
+        watched = program()
+    finally:
+        adapter.detach()
+    assert recording.troubles == []
+    assert recording.addresses(3, "grad_output") != []
+    assert watched == program()
+
+
 def test_a_forked_child_is_silent() -> None:
     import os
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from misstep.capture.graphmode import iterations_for
+from misstep.capture.graphasking import iterations_for
 from misstep.store.foreign.mindspore_ir import Feed, read_wiring
 
 IR = """

@@ -74,8 +74,8 @@ class MindSporeAdapter(Facts, Again):
         """The compiled step under way, as it came out in PyNative."""
         self._result: Any = None
         self.updates = Updates(self)
-        self._hooked: dict[int, Any] = {}
-        """By row: the handle of the hook that hears its gradient."""
+        self._heard: set[int] = set()
+        """Rows of the step whose gradient has a hook waiting for it."""
         self._initial: dict[int, weakref.ref[ms.Parameter]] = {}
 
     # ---- life ----
@@ -119,7 +119,7 @@ class MindSporeAdapter(Facts, Again):
         self._listener, self.flow, self.operators, self.cells = listener, flow, operators, cells
         self.level, self.on_network = "op", None
         self.network_ran, self.forwards, self.depth, self._result = False, 0, 0, None
-        self.updates, self._hooked = Updates(self), {}
+        self.updates, self._heard = Updates(self), set()
 
     def adopt(self, model: object, optimizer: object | None = None) -> None:
         if isinstance(model, nn.Cell):
@@ -232,7 +232,7 @@ class MindSporeAdapter(Facts, Again):
             self.hear(tensor, row)
 
     def hear(self, tensor: Any, row: int) -> None:
-        if row in self._hooked or isinstance(tensor, ms.Parameter):
+        if row in self._heard or isinstance(tensor, ms.Parameter):
             return
         step, attached = self.listener.step, self._attached
 
@@ -244,17 +244,18 @@ class MindSporeAdapter(Facts, Again):
             return gradient
 
         try:
-            self._hooked[row] = tensor.register_hook(arrived)
+            arrived.handle = tensor.register_hook(arrived)  # type: ignore[attr-defined]
         except RuntimeError:  # it needs no gradient: a mask, or what frozen weights made
             return
+        self._heard.add(row)
 
     def unhook(self, inputs: Sequence[Any]) -> None:
         """A hook on what goes into compiled code would be compiled with it, and the compiler knows little Python."""
-        for tensor in inputs if self._hooked else ():
-            row = self.flow.row_of(tensor)
-            handle = self._hooked.pop(row, None) if row is not None else None
-            if handle is not None:
-                handle.remove()
+        for tensor in inputs:
+            for hook in tensor.hooks():
+                handle = getattr(hook, "handle", None)
+                if handle is not None and hook.__module__ == __name__:
+                    handle.remove()
 
     # ---- forward and backward ----
 
@@ -306,7 +307,7 @@ class MindSporeAdapter(Facts, Again):
         self.flow.end_step()
         self.tape.clear()
         self.search = self.replayed = self.rehearsed = None
-        self._hooked.clear()
+        self._heard.clear()
         self.network_ran = False
 
     # ---- manners ----

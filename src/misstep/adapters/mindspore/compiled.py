@@ -54,8 +54,6 @@ class CompiledCode:
         """A function compiled by `jit`: a training step, a graph-mode gradient, or one place among cells."""
         adapter = self.adapter
         run = lambda: call(executor, *args, **kwargs)  # noqa: E731
-        with adapter.guarded("before a compiled function"):
-            adapter.unhook(leaves((args, kwargs)))
         if executor.obj is not None and adapter.depth:
             return adapter.undisturbed(run)  # the construct of a cell: the cell is the place
         optimizers: list[nn.Cell] = []

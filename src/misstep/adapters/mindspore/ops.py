@@ -14,6 +14,7 @@ from mindspore.utils import MsDispatchMode
 
 from misstep.adapters.mindspore.names import users_line
 from misstep.adapters.mindspore.tensors import leaves
+from misstep.adapters.mindspore.unwritten import written
 from misstep.core.graph import Phase
 from misstep.errors import ReplayError
 
@@ -60,7 +61,7 @@ class OperatorWatch(MsDispatchMode):
         out = func(*args, **(kwargs or {}))
         if call is not None and name not in UNINITIALISED:
             with adapter.guarded(f"after {name}"):
-                adapter.flow.after_operator(call, leaves(out), phase)
+                adapter.flow.after_operator(call, written(name, leaves(out)), phase)
         return out
 
     def refuse_to_wait(self, name: str) -> None:

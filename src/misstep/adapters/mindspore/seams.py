@@ -23,6 +23,7 @@ from mindspore.ops.function.grad import grad_func
 from mindspore.ops.operations import Dropout
 
 from misstep.adapters.mindspore.tape import masked
+from misstep.adapters.mindspore.tensors import leaves
 from misstep.adapters.mindspore.writes import writers
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ class Seams:
         compiled = api._JitExecutor.__call__
 
         def jit_call(executor: Any, *args: Any, **kwargs: Any) -> Any:
+            if adapter.thread:  # whatever the user kept of a step that is over, also inside of backward
+                adapter.unhook(leaves((args, kwargs)))
             if adapter.busy or adapter.thread not in (0, get_ident()):
                 return compiled(executor, *args, **kwargs)
             return adapter.compiled.function(compiled, executor, args, kwargs)

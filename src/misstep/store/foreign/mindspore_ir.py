@@ -11,6 +11,7 @@ new values by then, and must not be taken for what went in.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,10 +19,13 @@ from pathlib import Path
 
 _CNODE = re.compile(r"^\s*(?:%(?P<number>\d+)\([^)]*\) = )?(?P<type>[A-Z][^\s(:]*)\((?P<arguments>.*)$")
 """The last one of a graph, Return, has no number."""
-_SIGNATURE = re.compile(r"^\s*: \((?P<types><.*?)\) -> \(")
+_SIGNATURE = re.compile(r"^\s*: \((?P<types><.*?)\) -> \((?P<made>.*)\)\s*$")
+_SHAPE = re.compile(r"\(([\d, ]*)\)")
 _FULL_NAME = re.compile(r"^\s*# Fullname with scope: \((.*)\)\s*$")
 _PASS_ON = frozenset({"Load", "Depend", "Identity", "StopGradient"})
 _DEEPEST = 64
+_WRITES: dict[str, tuple[int, ...]] = {"BatchNorm": (3, 4), "BatchNormGrad": ()}
+"""Every parameter that is handed over without a Load is marked in place; these only read some of theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,10 @@ class Wiring:
     """By operator, the input slots it writes in place and the parameters behind them."""
     results: list[Feed] = field(default_factory=list)
     """What the graph returns, tuples laid flat: a loss first, then gradients."""
+    arguments: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By operator, its arguments as they are written: `%12`, `Bool(1)`."""
+    sizes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """By operator, how many elements each of its outputs has, where that is known when it is compiled."""
 
 
 @dataclass(slots=True)
@@ -50,6 +58,7 @@ class _CNode:
     arguments: list[str]
     name: str = ""
     in_place: tuple[int, ...] = ()
+    made: str | None = None
 
 
 def read_wiring(path: str | Path) -> Wiring:
@@ -71,8 +80,9 @@ def read_wiring(path: str | Path) -> Wiring:
                 continue
             if current is None:
                 continue
-            signature = _SIGNATURE.match(line) if not current.in_place else None
+            signature = _SIGNATURE.match(line) if current.made is None else None
             if signature:
+                current.made = signature["made"]
                 types = signature["types"].split(">, <")
                 current.in_place = tuple(slot for slot, one in enumerate(types) if "is_inplace" in one)
             named = _FULL_NAME.match(line)
@@ -91,9 +101,11 @@ def _close(wiring: Wiring, nodes: dict[str, _CNode]) -> None:
             continue
         feeds = tuple(_feed(argument, nodes) for argument in node.arguments)
         wiring.feeds[node.name] = feeds
+        wiring.arguments[node.name] = tuple(node.arguments)
+        wiring.sizes[node.name] = _sizes(node.made or "")
         written = {
             slot: feed.name
-            for slot in node.in_place
+            for slot in _WRITES.get(node.type, node.in_place)
             if slot < len(feeds)
             and (feed := feeds[slot]) is not None
             and feed.parameter
@@ -130,6 +142,14 @@ def _leaves(argument: str, nodes: dict[str, _CNode], depth: int = 0) -> Iterator
     feed = _feed(argument, nodes)
     if feed is not None:
         yield feed
+
+
+def _sizes(made: str) -> tuple[int, ...]:
+    """`<Tuple[Tensor[Float32]*2], TupleShape((4, 8), ())>` is 32 elements and 1; nothing where a dimension is open."""
+    if "-1" in made or "-2" in made:
+        return ()
+    shapes = [[int(size) for size in found.split(",") if size.strip()] for found in _SHAPE.findall(made)]
+    return tuple(math.prod(shape) for shape in shapes)
 
 
 def _arguments(text: str) -> list[str]:
