@@ -67,7 +67,8 @@ class Seams:
 
         def jit_call(executor: Any, *args: Any, **kwargs: Any) -> Any:
             if adapter.thread:  # whatever the user kept of a step that is over, also inside of backward
-                adapter.unhook(leaves((args, kwargs)))
+                with adapter.guarded("before a compiled function"):
+                    adapter.unhook(leaves((args, kwargs)))
             if adapter.busy or adapter.thread not in (0, get_ident()):
                 return compiled(executor, *args, **kwargs)
             return adapter.compiled.function(compiled, executor, args, kwargs)
