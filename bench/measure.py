@@ -7,7 +7,8 @@ import gc
 import json
 import statistics
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 Measure = Callable[[int], tuple[float, list[dict[str, Any]]]]
@@ -15,12 +16,22 @@ Measure = Callable[[int], tuple[float, list[dict[str, Any]]]]
 
 
 def interleaved(
-    variants: dict[str, Callable[[], Any]], *, rounds: int, bare: str = "bare", warm: int = 2
+    variants: dict[str, Callable[[], Any]],
+    *,
+    rounds: int,
+    bare: str = "bare",
+    warm: int = 2,
+    within: Mapping[str, Callable[[], AbstractContextManager[Any]]] | None = None,
 ) -> dict[str, float]:
-    """The median over rounds of each variant's CPU time divided by the bare variant's in the same round."""
-    for run in variants.values():
+    """The median over rounds of each variant's CPU time divided by the bare variant's in the same round.
+
+    `within`: by variant, what it runs inside of, which is not timed.
+    """
+    around = {name: (within or {}).get(name, nullcontext) for name in variants}
+    for name, run in variants.items():
         for _ in range(warm):
-            run()
+            with around[name]():
+                run()
     ratios: dict[str, list[float]] = {name: [] for name in variants}
     names = list(variants)
     gc.collect()
@@ -30,9 +41,10 @@ def interleaved(
             seconds = {}
             shift = number % len(names)  # no variant always runs in another's shadow
             for name in names[shift:] + names[:shift]:
-                began = time.process_time()
-                variants[name]()
-                seconds[name] = time.process_time() - began
+                with around[name]():
+                    began = time.process_time()
+                    variants[name]()
+                    seconds[name] = time.process_time() - began
             for name in names:
                 ratios[name].append(seconds[name] / seconds[bare])
     finally:

@@ -15,7 +15,7 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -23,6 +23,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from measure import Measure, each, interleaved, report
 
+Watching = Callable[[], contextlib.AbstractContextManager[None]]
+"""What a step is watched in. To attach and to detach is no part of a step."""
 LEVELS = ("idle", "guard", "module", "op")
 MORE_ROUNDS = {"cnn": 8, "gpt": 2}
 """MindSpore's threads spin while they wait for each other: one and the same step takes 80 or 230 ms on two cores."""
@@ -40,18 +42,19 @@ def torch_rows(case: str, rounds: int) -> tuple[float, list[dict[str, Any]]]:
     step = training(case)
     adapter = adapter_named("pytorch")
 
-    def watched(level: str) -> Callable[[], Any]:
+    def watching(level: str) -> Watching:
         session = Session(Settings({"level": "off" if level == "idle" else level, "dir": tempfile.mkdtemp()}))
 
-        def run() -> Any:
+        @contextlib.contextmanager
+        def attached() -> Iterator[None]:
             session.use(adapter)
             adapter.attach(session)
-            step()
+            yield
             adapter.detach()
 
-        return run
+        return attached
 
-    return _measure(case, step, watched, rounds)
+    return _measure(case, step, watching, rounds)
 
 
 def mindspore_rows(case: str, rounds: int, *, graph: bool = False) -> tuple[float, list[dict[str, Any]]]:
@@ -63,33 +66,34 @@ def mindspore_rows(case: str, rounds: int, *, graph: bool = False) -> tuple[floa
 
     step = training(case, graph=graph)
 
-    def watched(level: str) -> Callable[[], Any]:
+    def watching(level: str) -> Watching:
         session = Session(Settings({"level": "off" if level == "idle" else level, "dir": tempfile.mkdtemp()}))
         adapter = MindSporeAdapter()  # one for each level, so that each keeps its names and its frame
         session.use(adapter)
         adapter.seams.remove()
 
-        def run() -> Any:
+        @contextlib.contextmanager
+        def attached() -> Iterator[None]:
             adapter.seams.install()
-            step()
+            yield
             adapter.seams.remove()
 
-        return run
+        return attached
 
     title = f"{case} graph" if graph else case
-    return _measure(title, step, watched, rounds * MORE_ROUNDS[case], ("guard",) if graph else ("guard", "module"))
+    return _measure(title, step, watching, rounds * MORE_ROUNDS[case], ("guard",) if graph else ("guard", "module"))
 
 
 def _measure(
     case: str,
     step: Callable[[], Any],
-    watched: Callable[[str], Callable[[], Any]],
+    watching: Callable[[str], Watching],
     rounds: int,
     levels: tuple[str, ...] = LEVELS,
 ) -> tuple[float, list[dict[str, Any]]]:
     variants: dict[str, Callable[[], Any]] = {"bare": step, "control": step}
-    variants.update({level: watched(level) for level in levels})
-    ratios = interleaved(variants, rounds=rounds)
+    variants.update(dict.fromkeys(levels, step))
+    ratios = interleaved(variants, rounds=rounds, within={level: watching(level) for level in levels})
     rows = [{"case": f"{case} {level}", "value": round(ratios[level], 4), "unit": "x bare"} for level in levels]
     return ratios["control"], rows
 
