@@ -201,3 +201,11 @@ def test_an_order_of_axes_from_the_map_is_followed() -> None:
 def test_nothing_in_common_is_an_error_that_shows_both_sides() -> None:
     with pytest.raises(CompareError, match=r"no tensor in common.*left holds a.*right holds b"):
         diff(ArraySource({"a": np.ones(2)}, label="left"), ArraySource({"b": np.ones(3)}, label="right"))
+
+
+def test_a_single_step_is_paired_with_itself_where_the_other_side_kept_more() -> None:
+    kept = [Entry("fc", "output", shape=(4,), order=step, step=step) for step in (1, 2, 3)]
+    assert [(one.left.step, one.right.step) for one in align(kept[1:2], kept).pairs] == [(2, 2)]
+    assert [(one.left.step, one.right.step) for one in align(kept, kept[:1]).pairs] == [(1, 1)]
+    alone = [Entry("fc", "output", shape=(4,), order=0, step=9)]
+    assert [(one.left.step, one.right.step) for one in align(alone, kept[:1]).pairs] == [(9, 1)]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from misstep.cli import filewords
+from misstep.cli import DIFFERS, FINE, filewords
 from misstep.cli.command import command as define
 from misstep.cli.command import option
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from misstep.core.address import Address
     from misstep.store.foreign.source import TensorSource
 
+_MOST_PROBLEMS = 5
 _ENDINGS = {"npz": ".npz", "safetensors": ".safetensors", "ckpt": ".ckpt", "parquet": ".parquet"}
 
 
@@ -29,13 +30,17 @@ _ENDINGS = {"npz": ".npz", "safetensors": ".safetensors", "ckpt": ".ckpt", "parq
 @click.argument("thing", default="last")
 @option("--format", "kind", default="npy", show_default=True, text=filewords.HELP_FORMAT)
 @option("--to", "where", metavar="PATH", text=filewords.HELP_TO)
-def command(*, thing: str, kind: str, where: str | None) -> None:
+def command(*, thing: str, kind: str, where: str | None) -> int:
     from misstep.store.foreign.export import export
     from misstep.store.foreign.mindspore_layout import write_mindspore_dump
     from misstep.store.foreign.sniff import source_of
+    from misstep.store.foreign.source import readable
 
     configured = _configured(thing) if kind == "mindspore" else None
     source = source_of(thing) if configured is None else _chosen(thing, configured)
+    missing: list[str] = []
+    if configured is None or configured.spec.saved != "statistic":
+        source, missing = readable(source)
     path = where or (configured.path if configured else "") or f"misstep-export{_ENDINGS.get(kind, '')}"
     if configured is None:
         export(source, path, format=kind)
@@ -50,6 +55,11 @@ def command(*, thing: str, kind: str, where: str | None) -> None:
             config=configured.plain,
         )
     click.echo(filewords.WROTE(path=path))
+    for problem in missing[:_MOST_PROBLEMS]:
+        click.echo(f"misstep: {problem}", err=True)
+    if missing:
+        click.echo(f"misstep: {filewords.NOT_WRITTEN(count=len(missing))}", err=True)
+    return DIFFERS if missing else FINE
 
 
 def _configured(thing: str) -> DumpConfig | None:

@@ -61,5 +61,6 @@ HELP_TO = Text("Where to write.", "写到哪里。")
 HELP_STEPS = Text(
     "Steps, like 100:110 or 5,10; the next one when not given.", "步，例如 100:110 或 5,10；不给时为下一步。"
 )
+NOT_WRITTEN = Text("{count} tensors could not be read and were left out", "{count} 个张量无法读取，已略过")
 WROTE = Text("wrote {path}", "已写入 {path}")
 LOOK_AROUND = Text("look around in a browser:  misstep ui {path}", "在浏览器中查看：  misstep ui {path}")

@@ -15,7 +15,7 @@ from misstep.cli import FINE, crashwords
 from misstep.cli.command import command as define
 from misstep.cli.command import dir_option, json_option, option
 from misstep.cli.json import print_json
-from misstep.store.bundle import BundleKind, bundles_of, write_bundle
+from misstep.store.bundle import BundleKind, bundles_of, can_be_recorded, is_bundle, write_bundle
 from misstep.store.layout import rank_paths
 from misstep.store.reader import Run, open_run
 
@@ -85,9 +85,9 @@ def record_of(run: Run) -> Path | None:
     A process that was killed leaves its ring, but nobody to make a record of it when it was not started by
     `misstep run`: then whoever asks first makes it.
     """
-    found = bundles_of(run.path)
+    found = [path for path in bundles_of(run.path) if is_bundle(path)]
     crash = next((path for path in found if path.stem == "crash"), None)
-    if crash is None and run.state == "lost" and any(rank_paths(run.path, rank).ring.exists() for rank in run.ranks):
+    if crash is None and run.state == "lost" and can_be_recorded(run.path):
         try:
             crash = write_bundle(run.path, kind="crash", environment=dict(os.environ))
         except OSError as error:  # somebody else's folder

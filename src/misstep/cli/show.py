@@ -19,7 +19,7 @@ from misstep.cli.story import tell_history, tell_story, where_nonfinite
 from misstep.core.address import Address, Pattern
 from misstep.core.stats import Array, TensorStats
 from misstep.diagnosis.silent import all_findings
-from misstep.errors import RunNotFound
+from misstep.errors import AddressError, RunNotFound, TensorUnavailable
 from misstep.store.bundle import is_bundle
 from misstep.store.reader import Run, open_run
 
@@ -50,11 +50,15 @@ def command(run: str, address: str | None, *, as_json: bool, check: bool, most: 
     opened, address = _open(run, address, directory)
     if address is not None:
         pattern = Pattern.parse(address)
-        rows, kept = opened.stats(pattern), kept_values(opened, pattern)
+        kept, problems = kept_values(opened, pattern)
+        rows = _rows(opened, pattern, kept=bool(kept))
         if as_json:
-            print_json(history_facts(opened, address, rows) | {"values": [value_facts(*one) for one in kept]})
+            told = history_facts(opened, address, rows)
+            print_json(told | {"values": [value_facts(*one) for one in kept], "problems": problems})
         else:
             tell_history(terminal(), opened, address, rows, most=most, kept=kept)
+            for problem in problems[:most]:
+                click.echo(f"misstep: {problem}", err=True)
     elif as_json:
         print_json(run_facts(opened))
     else:
@@ -103,10 +107,28 @@ def history_facts(run: Run, address: str, rows: list[tuple[Address, TensorStats]
     }
 
 
-def kept_values(run: Run, pattern: Pattern) -> list[tuple[Address, Array]]:
-    """The whole tensors that were kept of what fits, each at the last step it was kept."""
-    latest = {replace(stored.address, step=None): stored.address for stored in run.tensors(pattern)}
-    return [(address, run.tensor(address)) for address in latest.values()]
+def kept_values(run: Run, pattern: Pattern) -> tuple[list[tuple[Address, Array]], list[str]]:
+    """The whole tensors that were kept of what fits, each at the last step that can be read, and why others cannot."""
+    found: dict[Address, tuple[Address, Array]] = {}
+    problems = []
+    for stored in reversed(run.tensors(pattern)):
+        tensor = replace(stored.address, step=None)
+        if tensor not in found:
+            try:
+                found[tensor] = stored.address, run.tensor(stored.address)
+            except TensorUnavailable as error:
+                problems.append(str(error))
+    return list(reversed(found.values())), problems
+
+
+def _rows(run: Run, pattern: Pattern, *, kept: bool) -> list[tuple[Address, TensorStats]]:
+    """The statistics of what fits; values may be there without them, where the graph was cut off."""
+    try:
+        return run.stats(pattern)
+    except AddressError:
+        if not kept:
+            raise
+        return []
 
 
 def value_facts(address: Address, values: Array) -> dict[str, Any]:

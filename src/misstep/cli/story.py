@@ -32,6 +32,7 @@ from misstep.core.run import Step
 from misstep.core.stats import Array, TensorStats
 from misstep.core.watch import Hit
 from misstep.diagnosis.silent import all_findings
+from misstep.store.bundle import can_be_recorded
 from misstep.store.reader import Run, as_pattern
 
 _COLOURS = {"error": "red", "warning": "yellow", "info": "cyan"}
@@ -43,8 +44,7 @@ _PLACES = 6
 def tell_story(console: Console, run: Run, *, most: int) -> None:
     """The whole run on one screen."""
     _tell_head(console, run)
-    if run.state == "lost":
-        console.print(Text(f"{words.LOST_RUN()}  misstep open {shlex.quote(run.called)}", style="red"))
+    _tell_how_it_ended(console, run)
     if run.verdict is None:
         console.print(words.NO_VERDICT(), style="green")
     else:
@@ -140,6 +140,18 @@ def _tell_head(console: Console, run: Run) -> None:
     if run.info.command:
         console.print(Text(f"$ {shlex.join(run.info.command)}", style="dim"))
     console.print()
+
+
+def _tell_how_it_ended(console: Console, run: Run) -> None:
+    """Where the flight record of a bad end is; whoever opens it makes it, if nobody has."""
+    if run.state not in ("lost", "failed"):
+        return
+    recorded = f"misstep open {shlex.quote(run.called)}" if can_be_recorded(run.path) else ""
+    if run.state == "lost":
+        command = f"{words.LOST_LEFT()}  {recorded}" if recorded else words.LOST_WITHOUT_RECORD()
+        console.print(Text(f"{words.LOST_RUN()}; {command}", style="red"))
+    elif recorded:
+        console.print(Text(f"{words.HOW_IT_ENDED()}  {recorded}", style="red"))
 
 
 def _tell_verdict(console: Console, verdict: Verdict, *, ranks: int) -> None:

@@ -59,8 +59,7 @@ def align(left: Sequence[Entry], right: Sequence[Entry], *, names: NameMap | Non
     names = names or NameMap()
     left = [entry for entry in left if not names.ignores(entry.name, side="left")]
     right = [entry for entry in right if not names.ignores(entry.name, side="right")]
-    same_step = len({entry.step for entry in left}) > 1 and len({entry.step for entry in right}) > 1
-    work = _Work(left, right, same_step=same_step)
+    work = _Work(left, right, same_step=_by_step({entry.step for entry in left}, {entry.step for entry in right}))
 
     mapped = {entry.name: names.right_name(entry.name) for entry in left}
     work.pair_by("map", lambda name: mapped.get(name) or f"\0{name}", lambda name: name)
@@ -76,6 +75,12 @@ def align(left: Sequence[Entry], right: Sequence[Entry], *, names: NameMap | Non
         )
     work.pair_by_order()
     return work.done(names)
+
+
+def _by_step(left: set[int | None], right: set[int | None]) -> bool:
+    """Whether a step belongs to the step of the same number: not when one side has a single step of its own."""
+    several = max(len(left), len(right)) > 1
+    return several and (min(len(left), len(right)) > 1 or not left.isdisjoint(right))
 
 
 class _Work:

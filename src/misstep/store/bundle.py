@@ -69,6 +69,8 @@ def write_bundle(
         draft = folder / f".{kind}.{os.getpid()}"
         try:
             _write(run, draft, kind, scrub, exit_code, note)
+            with open(draft, "rb") as written:
+                os.fsync(written.fileno())  # else a loss of power may leave the name without its bytes
             os.replace(draft, target)
         finally:
             draft.unlink(missing_ok=True)
@@ -86,6 +88,11 @@ def bundles_of(run: Path) -> list[Path]:
     except OSError:
         return []
     return sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)
+
+
+def can_be_recorded(run: Path) -> bool:
+    """Whether a record of the run is there, or can be made of what its recorder left."""
+    return bool(bundles_of(run)) or any(rank_paths(run, rank).ring.exists() for rank in ranks_in(run))
 
 
 def is_bundle(path: Path) -> bool:

@@ -125,7 +125,7 @@ def read_ring(path: Path) -> Recorded:
         cells=now,
         notes=max((note for note in notes if note is not None), default=(0, {}), key=lambda pair: pair[0])[1],
         steps=tuple(facts for _, facts in sorted((one for one in found if one is not None), key=lambda one: one[0])),
-        log=_log(data[log_at : log_at + log_bytes], now[cells.LOGGED]),
+        log=_log(data[log_at : log_at + log_bytes], now[cells.LOGGED], log_bytes),
         torn=sum(one is None for one in found) - _untouched(data, slots_at, slots, slot_bytes),
     )
 
@@ -167,11 +167,12 @@ def _untouched(data: bytes, at: int, slots: int, slot_bytes: int) -> int:
     return sum(data.startswith(empty, at + place * slot_bytes) for place in range(slots))
 
 
-def _log(area: bytes, total: int) -> str:
-    if total > len(area):
-        cut = total % len(area)
+def _log(area: bytes, total: int, size: int) -> str:
+    """The end of the log in a place of `size`, of which a cut file has less."""
+    if total > size > 0:
+        cut = total % size
         area = area[cut:] + area[:cut]
         area = area[area.find(b"\n") + 1 :]  # its first line has lost its beginning
     else:
-        area = area[:total]
-    return area.decode("utf-8", "replace")
+        area = area[: max(total, 0)]
+    return area.replace(b"\0", b"").decode("utf-8", "replace")

@@ -1,6 +1,6 @@
 """Our own run directory, seen through the seam that foreign data uses: the whole tensors it kept, in order.
 
-Checksums are not recomputed here: a comparison reads every byte anyway, and `Run.tensor` or `Run.verify` check them.
+Each tensor is checked when it is first read: after a loss of power a pack may end in zeros, which are no values.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ class RunSource:
         self.path = Path(path)
         self._ranks: dict[int, Rank] = {}
         self._stored: dict[str, tuple[int, StoredTensor]] = {}
+        self._sound: set[str] = set()
         self._entries: list[Entry] = []
         self._rows: dict[tuple[int, int], dict[Address, TensorStats]] = {}
         for number in ranks_in(self.path):
@@ -55,7 +56,9 @@ class RunSource:
         if found is None:
             raise TensorUnavailable(f"{self.path.name} kept no {entry}", address=str(entry.address))
         number, stored = found
-        return self._ranks[number].pack.array(stored, verify=False)
+        array = self._ranks[number].pack.array(stored, verify=entry.key not in self._sound)
+        self._sound.add(entry.key)
+        return array
 
     def stats(self, entry: Entry) -> TensorStats | None:
         """What the run recorded of the tensor: of all of it, though the pack may hold a sample."""
@@ -70,6 +73,10 @@ class RunSource:
     def memory(self, entry: Entry) -> Hashable:
         number, stored = self._stored[entry.key]
         return number, stored.offset, stored.bytes, stored.shape, stored.dtype
+
+    def damage(self) -> list[str]:
+        """What of the pack and its index could not be read."""
+        return [sentence for rank in self._ranks.values() for sentence in rank.pack.damage(alive=False)]
 
     def _entry(self, rank: Rank, stored: StoredTensor, order: int, number: int) -> Entry:
         address = stored.address
@@ -147,6 +154,9 @@ def open_own_run(path: str | Path) -> RunSource:
     """The tensors a run kept; a run that kept none says how to keep some."""
     source = RunSource(Path(path))
     if not source.entries():
+        damage = source.damage()
+        if damage:
+            raise TensorUnavailable(f"no whole tensor of {source.path.name} can be read: {'; '.join(damage)}")
         raise TensorUnavailable(
             f"{source.path.name} kept no whole tensor; record it again with --dump, or dump a step of it while it runs"
         )

@@ -184,6 +184,21 @@ def select(source: TensorSource, *, step: int | None = None, rank: int | None = 
     return Selected(source, chosen, label=source.label + part)
 
 
+def readable(source: TensorSource) -> tuple[TensorSource, list[str]]:
+    """The tensors whose values can be read, and a sentence about each of the others: a run may be cut off anywhere."""
+    sound: list[Entry] = []
+    problems: list[str] = []
+    if not isinstance(source, Summarised):  # files of another tool, whole or not there: no need to read them twice
+        return source, problems
+    for entry in source.entries():
+        try:
+            source.array(entry)
+            sound.append(entry)
+        except TensorUnavailable as error:
+            problems.append(str(error))
+    return (Selected(source, sound) if problems else source), problems
+
+
 def _as_the_step_found_them(chosen: list[Entry], every: Sequence[Entry], step: int | None) -> list[Entry]:
     """Weights of the step before, where they were kept, in the place of those the step left behind.
 
