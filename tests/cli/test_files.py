@@ -105,6 +105,31 @@ def test_the_table_of_statistics_has_the_columns_that_were_asked_for(tmp_path: P
     assert any("statistic_category md5" in text for text in told) == (saved == "statistic")
 
 
+def test_a_dump_of_another_tool_is_told_like_a_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = trained(tmp_path, dump="fc1:output", steps=3).path
+    monkeypatch.chdir(tmp_path)
+    dump = "dump"
+    assert main(["export", str(run), "--format", "mindspore", "--to", dump]) == 0
+    bad = next(Path(dump).rglob("*/2/*.npy"))
+    np.save(bad, np.full_like(np.load(bad), np.nan))
+    capsys.readouterr()
+    assert main(["open", dump]) == 0
+    told = capsys.readouterr().out
+    assert "MindSpore dump · 3 tensors · steps 1 to 3" in told
+    assert "fc1:output@2#0, 20 NaN of 20" in told
+    for command in ("show", "check", "diff", "ui"):
+        assert f"$ misstep {command} {dump}" in told
+    assert main(["show", dump]) == 0
+    assert capsys.readouterr().out.split("more:")[0] == told.split("more:")[0]
+    assert main(["show", dump, "fc1:output@2", "--json", "--check"]) == 3
+    (tensor,) = json.loads(capsys.readouterr().out)["tensors"]
+    assert (tensor["address"], tensor["stats"]["nan"]) == ("fc1:output@2#0", 20)
+    assert main(["show", dump, "fc2"]) == 1
+    assert "no tensor 'fc2'" in capsys.readouterr().err
+
+
 def test_memory_with_several_names_is_one_file_with_several_links(tmp_path: Path) -> None:
     run = trained(tmp_path, dump="block*:output@1", steps=1).path
     assert main(["export", str(run), "--format", "mindspore", "--to", str(tmp_path / "to")]) == 0

@@ -18,6 +18,8 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from misstep.adapters.base import Listener, Place
 from misstep.adapters.calls import Call, Measure, Memory
 from misstep.adapters.frame import Frame
@@ -387,6 +389,8 @@ class Flow:
                 row = self.put(call, "input", slot, tensor, computed_from, memory=memory)
             if row is None:
                 continue
+            if source is None and call.operator and self.listener.frame.nonfinite(row):
+                self._find_original(row)
             rows.append(row)
             self._consumers.setdefault(row if source is None else source, []).append((call, slot))
             if source is not None:
@@ -394,6 +398,18 @@ class Flow:
                 if self.has_maker(source):
                     call.awaited.add(source)
         return tuple(rows)
+
+    def _find_original(self, row: int) -> None:
+        """Something bad comes out of memory nobody has seen: MindSpore copies a view before a kernel that cannot read
+        it, and tells no one. It came from the last row that looked the same; without one it came from outside."""
+        frame = self.listener.frame
+        same = np.ones(row, bool)
+        for name in ("count", "nan", "pos_inf", "neg_inf", "min", "max"):
+            earlier, here = frame.summary[name][:row], frame.summary[name][row]
+            same &= (earlier == here) | ((earlier != earlier) & (here != here))
+        found = np.flatnonzero(same)
+        if len(found):
+            frame.trace(row, int(found[-1]))
 
     def _give(self, call: Call, tensors: Sequence[Any], inputs: tuple[int, ...]) -> list[tuple[Any, int]]:
         rows, made = [], []

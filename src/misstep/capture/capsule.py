@@ -6,6 +6,7 @@ missteps/fox/rank-0/capsules/step-412.capsule          weights, optimizer, rando
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from misstep.errors import ReplayError
@@ -29,12 +30,15 @@ def capsules_of(run: Path) -> dict[tuple[int, int], Path]:
     return dict(sorted(found.items()))
 
 
-def find_capsule(run: Path, step: int | None = None, rank: int | None = None) -> Path:
-    """The capsule of that step; the first one kept when no step is named."""
+def find_capsule(run: Path, step: int | None = None, rank: int | None = None, refused: Sequence[str] = ()) -> Path:
+    """The capsule of that step; the first one kept when no step is named. `refused` says why others were not kept."""
     every = capsules_of(run)
     for (of_rank, of_step), path in every.items():
         if (step is None or of_step == step) and (rank is None or of_rank == rank):
             return path
+    about = [text for text in refused if step is None or f"of step {step}:" in text]
+    if about and (step is not None or not every):
+        raise ReplayError(about[0])
     if not every:
         raise ReplayError(
             f"{run.name} has no capsules: none of its steps went wrong while misstep could keep one."

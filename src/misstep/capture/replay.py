@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from misstep.adapters.base import Adapter, Level, TrainingStopped
+from misstep.adapters.capsules import framework_of
 from misstep.adapters.replaying import CapsuleMaker, Replayed, Replayer
 from misstep.capture.capsule import capsule_path
 from misstep.capture.plan import parse_steps
@@ -68,7 +69,12 @@ class Replays:
     def going_live(self, adapter: Adapter) -> None:
         """Training begins; with a capsule it begins at the capsule's step."""
         path = self.session.settings.capsule
-        if not path or self.playing or not isinstance(adapter, CapsuleMaker):
+        if (
+            not path
+            or self.playing
+            or not isinstance(adapter, CapsuleMaker)
+            or framework_of(Path(path)) != adapter.name
+        ):
             return
         step = adapter.play_capsule(Path(path))
         self.playing = True

@@ -63,4 +63,16 @@ HELP_STEPS = Text(
 )
 NOT_WRITTEN = Text("{count} tensors could not be read and were left out", "{count} 个张量无法读取，已略过")
 WROTE = Text("wrote {path}", "已写入 {path}")
-LOOK_AROUND = Text("look around in a browser:  misstep ui {path}", "在浏览器中查看：  misstep ui {path}")
+TENSORS = Text("{count:,} tensors", "{count:,} 个张量")
+STEPS = Text("steps {first} to {last}", "第 {first} 到 {last} 步")
+FIRST_BAD = Text("first not finite, in order: {address}, {what}", "按顺序第一个非有限值：{address}，{what}")
+ALL_FINITE = Text("every value is finite", "所有值均为有限值")
+NOT_ALL_READ = Text(
+    "the values of {count:,} tensors were looked at, of {all:,}; all of them:  misstep check {path}",
+    "查看了 {all:,} 个张量中 {count:,} 个的值；查看全部：misstep check {path}",
+)
+MORE_COMMANDS = Text("more:", "更多：")
+CHECK_THIS = Text("ask watchpoints of it", "用监视点检查")
+SHOW_ONE = Text("one tensor and its values", "一个张量及其值")
+DIFF_WITH = Text("the first difference from another", "与另一份的第一个差异")
+UI_OF = Text("the same in a browser", "在浏览器中查看")

@@ -9,19 +9,21 @@ from urllib.parse import quote
 
 import click
 
-from misstep.cli import FINE, crashwords, filewords, i18n
+from misstep.cli import FINE, crashwords, i18n
+from misstep.cli.checkpoint import show_checkpoint
 from misstep.cli.command import command as define
 from misstep.cli.command import dir_option, json_option, option
 from misstep.cli.crashstory import tell_crash, three_lines
+from misstep.cli.dumpstory import show_dump, tell_commands
 from misstep.cli.json import print_json
 from misstep.cli.record import record_of
 from misstep.cli.render import terminal
-from misstep.cli.show import run_facts
+from misstep.cli.show import looks_foreign, run_facts
 from misstep.cli.story import tell_story
 from misstep.diagnosis.crash import explain
 from misstep.errors import FormatError, RunNotFound, need
 from misstep.store.bundle import RECORDS, is_bundle
-from misstep.store.foreign.sniff import source_of
+from misstep.store.layout import is_run
 from misstep.store.openbundle import open_bundle
 from misstep.store.reader import open_run
 
@@ -46,9 +48,11 @@ def command(bundle: str, *, as_json: bool, page: bool, full: bool, most: int, di
     try:
         run = open_run(bundle, directory)
     except RunNotFound:
-        if not path.exists():
+        if not looks_foreign(path):
             raise
-        return _show_foreign(bundle, as_json=as_json, most=most)
+        if path.is_file():
+            return show_checkpoint(bundle, as_json=as_json, check=False, most=most, pattern=None)
+        return show_dump(bundle, pattern=None, as_json=as_json, check=False, most=most)
     record = record_of(run)
     if record is not None and page:
         return _serve(record)
@@ -60,6 +64,8 @@ def command(bundle: str, *, as_json: bool, page: bool, full: bool, most: int, di
         print_json(run_facts(run))
     else:
         tell_story(terminal(), run, most=most)
+        if path.exists() and not is_run(path):  # a summary of MindSpore
+            tell_commands(terminal(), run.called, next((str(one.address) for one in run.tensors()), ""))
     return FINE
 
 
@@ -100,21 +106,4 @@ def _serve(path: Path) -> int:
                 hub.wait()
             except KeyboardInterrupt:
                 pass
-    return FINE
-
-
-def _show_foreign(path: str, *, as_json: bool, most: int) -> int:
-    """A dump or checkpoint of another tool: what is in it."""
-    source = source_of(path)
-    entries = list(source.entries())
-    if not entries:
-        raise FormatError(f"{path} holds no tensors", path=path)
-    if as_json:
-        listed = [{"name": str(entry), "dtype": entry.dtype, "shape": entry.shape} for entry in entries]
-        print_json({"path": path, "kind": source.label, "tensors": listed})
-        return FINE
-    click.echo(f"{source.label}: {len(entries):,}")
-    for entry in entries[:most]:
-        click.echo(f"  {entry}  {entry.dtype} {list(entry.shape)}")
-    click.echo(filewords.LOOK_AROUND(path=path), err=True)
     return FINE

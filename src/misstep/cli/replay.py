@@ -33,7 +33,8 @@ def command(run: str, *, rank: int | None, as_json: bool, directory: str | None)
     if number and not number.isdigit():
         raise ReplayError(f"cannot read the step in {run!r}; it looks like {name or 'last'}@412")
     opened = open_run(name or "last", directory)
-    capsule = find_capsule(opened.path, int(number) if number else None, rank)
+    refused = [str(event.facts["text"]) for event in opened.events("capsule") if "path" not in event.facts]
+    capsule = find_capsule(opened.path, int(number) if number else None, rank, refused)
     if not opened.info.command:
         raise ReplayError(
             f"{opened.name} does not know its command; run it with  misstep run --replay {capsule} <command>"

@@ -13,6 +13,7 @@ from misstep.cli import DIFFERS, FINE, words
 from misstep.cli.checkpoint import show_checkpoint
 from misstep.cli.command import command as define
 from misstep.cli.command import dir_option, json_option, option
+from misstep.cli.dumpstory import show_dump
 from misstep.cli.json import print_json
 from misstep.cli.render import terminal
 from misstep.cli.story import tell_history, tell_story, where_nonfinite
@@ -21,6 +22,7 @@ from misstep.core.stats import Array, TensorStats
 from misstep.diagnosis.silent import all_findings
 from misstep.errors import AddressError, RunNotFound, TensorUnavailable
 from misstep.store.bundle import is_bundle
+from misstep.store.layout import is_run
 from misstep.store.reader import Run, open_run
 
 _MOST_VALUES = 4096
@@ -33,6 +35,7 @@ _MOST_PLACES = 1000
     examples=(
         "misstep show last",
         "misstep show model.ckpt",
+        "misstep show dumps/rank_0",
         "misstep show crash.zip 'encoder.0:output@412'",
         "misstep show last 'encoder.*:grad@100:200'",
         "misstep show last --json --check",
@@ -47,7 +50,12 @@ _MOST_PLACES = 1000
 def command(run: str, address: str | None, *, as_json: bool, check: bool, most: int, directory: str | None) -> int:
     if Path(run).is_file() and not is_bundle(Path(run)):
         return show_checkpoint(run, as_json=as_json, check=check, most=most, pattern=address)
-    opened, address = _open(run, address, directory)
+    try:
+        opened, address = _open(run, address, directory)
+    except RunNotFound:
+        if not looks_foreign(Path(run)):
+            raise
+        return show_dump(run, pattern=address, as_json=as_json, check=check, most=most)
     if address is not None:
         pattern = Pattern.parse(address)
         kept, problems = kept_values(opened, pattern)
@@ -64,6 +72,11 @@ def command(run: str, address: str | None, *, as_json: bool, check: bool, most: 
     else:
         tell_story(terminal(), opened, most=most)
     return DIFFERS if check and has_trouble(opened) else FINE
+
+
+def looks_foreign(path: Path) -> bool:
+    """Whether something of another tool may lie there: not where runs of ours do."""
+    return path.exists() and not (path.is_dir() and any(is_run(child) for child in path.iterdir()))
 
 
 def run_facts(run: Run) -> dict[str, Any]:

@@ -90,14 +90,14 @@ def tell_history(
         ((tensor, history),) = by_tensor.items()
         console.print(Text(str(tensor), style="bold"))
         chosen = history[-most:]
-        console.print(_numbers(words.COLUMN_STEP(), ((f"{step:,}", stats) for step, stats in chosen)))
-        _tell_more(console, len(history), most)
+        console.print(numbers_table(words.COLUMN_STEP(), ((f"{step:,}", stats) for step, stats in chosen)))
+        tell_more(console, len(history), most)
     else:
         latest = ((str(tensor), history[-1][1]) for tensor, history in list(by_tensor.items())[:most])
-        console.print(_numbers(words.COLUMN_TENSOR(), latest))
-        _tell_more(console, len(by_tensor), most)
+        console.print(numbers_table(words.COLUMN_TENSOR(), latest))
+        tell_more(console, len(by_tensor), most)
     if len(kept) == 1 and len(by_tensor) <= 1:
-        _tell_values(console, *kept[0])
+        tell_values(console, *kept[0])
 
 
 def where_nonfinite(values: Array, *, most: int) -> list[tuple[int, ...]]:
@@ -112,8 +112,9 @@ def where_nonfinite(values: Array, *, most: int) -> list[tuple[int, ...]]:
     return [tuple(int(axis) for axis in place) for place in np.argwhere(~np.isfinite(wide))[:most]]
 
 
-def _tell_values(console: Console, address: Address, values: Array) -> None:
-    _title(console, words.VALUES_OF(step=address.step))
+def tell_values(console: Console, address: Address, values: Array) -> None:
+    """The values of one tensor, and where they are not finite."""
+    _title(console, words.VALUES() if address.step is None else words.VALUES_OF(step=address.step))
     with np.printoptions(precision=5, threshold=200, edgeitems=4, linewidth=110):
         console.print(Text(str(values)))
     bad = values.size - int(np.isfinite(values.astype(np.float64)).sum()) if values.dtype.kind not in "biuc" else 0
@@ -207,7 +208,7 @@ def _tell_hits(console: Console, hits: list[Hit], *, most: int) -> None:
             Text(said(hit.reason)),
         )
     console.print(table)
-    _tell_more(console, len(hits), most)
+    tell_more(console, len(hits), most)
 
 
 def _tell_loss(console: Console, steps: list[Step]) -> None:
@@ -264,7 +265,8 @@ def chart(values: Sequence[float], *, columns: int = _CHART_COLUMNS) -> str:
     return line
 
 
-def _numbers(first_column: str, rows: Iterable[tuple[str, TensorStats]]) -> Table:
+def numbers_table(first_column: str, rows: Iterable[tuple[str, TensorStats]]) -> Table:
+    """A line of statistics for each."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     table.add_column(first_column, overflow="fold")
     for title in (words.COLUMN_MEAN, words.COLUMN_STD, words.COLUMN_MIN, words.COLUMN_MAX, words.COLUMN_BAD):
@@ -290,7 +292,8 @@ def _tell_lines(console: Console, title: str, lines: Sequence[str], *, style: st
             console.print(Text(line, style=style))
 
 
-def _tell_more(console: Console, count: int, most: int) -> None:
+def tell_more(console: Console, count: int, most: int) -> None:
+    """How many of a list were not shown."""
     if count > most:
         console.print(Text(words.MORE(count=f"{count - most:,}", all=count), style="dim"))
 

@@ -203,6 +203,7 @@ LOST_WITHOUT_RECORD = Text("it kept no flight record", "没有飞行记录")
 HOW_IT_ENDED = Text("how it ended:", "如何结束：")
 LOST_RUNS = Text("how a lost run ended:  misstep open {name}", "查看失联的运行如何结束：misstep open {name}")
 VALUES_OF = Text("values at step {step}", "第 {step} 步的值")
+VALUES = Text("values", "值")
 NONFINITE_AT = Text("{count:,} of {all:,} are not finite: {places}", "{all:,} 个中有 {count:,} 个非有限值：{places}")
 ALL_FINITE = Text("all {all:,} are finite", "全部 {all:,} 个均为有限值")
 NO_ROWS = Text(

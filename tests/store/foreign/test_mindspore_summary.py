@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from misstep.cli import main
 from misstep.errors import FormatError
 from misstep.store.foreign.eventfile import crc32c, masked, records
 from misstep.store.foreign.mindspore_summary import read_summary
@@ -120,6 +121,16 @@ class TestWhatMindSporeWrote:
         )
         assert done.returncode == 0, done.stderr
         assert "8 steps" in done.stdout
+
+    def test_open_tells_it_too_with_the_commands_for_more(
+        self, written: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(written)
+        assert main(["open", "by_hand"]) == 0
+        told = capsys.readouterr().out
+        assert "3 steps" in told
+        assert "$ misstep show by_hand " in told
+        assert "$ misstep ui by_hand" in told
 
     def test_a_file_being_written_is_read_up_to_its_last_whole_record(self, written: Path, tmp_path: Path) -> None:
         (whole,) = (written / "by_hand").glob("*_MS")

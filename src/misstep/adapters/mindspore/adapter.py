@@ -73,6 +73,7 @@ class MindSporeAdapter(Facts, Again):
         self.rehearsed: EagerStep | None = None
         """The compiled step under way, as it came out in PyNative."""
         self._result: Any = None
+        self.capsule = self.tape.playing = None
         self.updates = Updates(self)
         self._heard: set[int] = set()
         """Rows of the step whose gradient has a hook waiting for it."""
@@ -182,6 +183,8 @@ class MindSporeAdapter(Facts, Again):
         if outermost:
             self.updates.close()
         with self.guarded("before a network"):
+            if outermost:
+                args, kwargs = self.loop_called(cell, args, kwargs)
             self.tape.begins()
             if not wrapper:
                 self._network_called(cell)
@@ -221,6 +224,8 @@ class MindSporeAdapter(Facts, Again):
 
     def _network_called(self, cell: nn.Cell) -> None:
         self.names.adopt(cell)
+        if self.capsule is not None:
+            self.capsule.network_begins(cell)
         self.tape.network_begins(cell)
         self.network_ran = self.network_ran or bool(cell.trainable_params())
         self.go_live()
@@ -265,6 +270,8 @@ class MindSporeAdapter(Facts, Again):
         with self.guarded("before a forward"):
             if ran is None:
                 self.updates.forward_begins(function)
+            if not self.forwards:
+                args, kwargs = self.loop_called(function, args, kwargs)
             self.tape.begins()
             self.tape.forward(function, args, kwargs)
         with self._recording(self.forwards == 0):
@@ -285,6 +292,8 @@ class MindSporeAdapter(Facts, Again):
         result, self._result = self._result, None
         if weights is not None:
             with self.guarded("at backward"):
+                if self.capsule is not None:
+                    rest = self.capsule.instead(rest)
                 self.updates.tell_loss(result)
                 self.tape.backward_begins(result, obj, operation, weights, rest)
         self.busy = True

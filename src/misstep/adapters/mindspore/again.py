@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from misstep.adapters.base import Listener
 from misstep.adapters.flow import Flow
+from misstep.adapters.frame import Frame
 from misstep.adapters.mindspore import tensors
-from misstep.adapters.mindspore.tape import Tape
-from misstep.adapters.replaying import Batch, Replayed
+from misstep.adapters.mindspore.tape import Tape, outside_of
+from misstep.adapters.replaying import Batch, Capsule, Replayed
 from misstep.core.stats import Array
 
 if TYPE_CHECKING:
     from misstep.adapters.mindspore.adapter import MindSporeAdapter
+    from misstep.adapters.mindspore.capsule import CapsulePlayer
     from misstep.adapters.mindspore.eager import EagerStep, Modes
     from misstep.adapters.mindspore.replay import SampleSearch
     from misstep.adapters.mindspore.updates import Updates
@@ -29,6 +32,8 @@ class Again:
     search: SampleSearch | None = None
     replayed: Flow | None = None
     """Of the last replay."""
+    capsule: CapsulePlayer | None = None
+    """The step of another process that is being run here."""
     eager_steps: list[tuple[int, int]] | None = None
     """Compiled steps that are run in PyNative first."""
     on_modes: Callable[[Modes], None] | None = None
@@ -71,6 +76,40 @@ class Again:
 
     def bad_with(self, samples: Sequence[int], healthy: Sequence[int]) -> bool:
         assert self.search is not None
+    # ── in another process ────────────────────────────────────────────────────────────────────────────────────
+
+    def save_capsule(self, path: Path, *, step: int, most_bytes: int, frame: Frame | None = None) -> Capsule:
+        from misstep.adapters.mindspore.capsule import save_capsule
+
+        return save_capsule(cast("MindSporeAdapter", self), path, step=step, most_bytes=most_bytes, frame=frame)
+
+    def play_capsule(self, path: Path) -> int:
+        from misstep.adapters.mindspore.capsule import CapsulePlayer
+
+        self.capsule = CapsulePlayer(cast("MindSporeAdapter", self), path)
+        self.tape.arm(True)
+        return self.capsule.step
+
+    def capsule_played(self) -> str:
+        assert self.capsule is not None
+        capsule, self.capsule, self.tape.playing = self.capsule, None, None
+        capsule.put_optimizers()
+        return capsule.verdict(self.listener.frame)
+
+    def loop_called(self, thing: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        """The loop calls a network, or a function to differentiate; a capsule may have other tensors for it."""
+        if getattr(self.listener, "expects_capsule", False):
+            cast("MindSporeAdapter", self).go_live()
+        if not self.tape.armed:
+            return args, kwargs
+        name = str(getattr(thing, "__name__", type(thing).__name__))
+        if self.capsule is not None:
+            args, kwargs = self.capsule.swap(name, thing, args, kwargs)
+        self.tape.called(name, args, kwargs, [(name, tensor) for name, tensor, _ in outside_of(thing)])
+        return args, kwargs
+
+    # ── what a replay found ───────────────────────────────────────────────────────────────────────────────────
+
         return self.search.bad_with(samples, healthy)
 
     def sample(self, tensor: Any, index: int) -> Array:

@@ -52,6 +52,22 @@ class Randomness:
         state = np.random.get_state(legacy=False)
         return cls(seeds._GLOBAL_SEED, copy.deepcopy(seeds._KERNEL_SEED), random.getstate(), state)
 
+    def plain(self) -> dict[str, Any]:
+        """In arrays and numbers alone, for a file that nobody has to trust."""
+        version, words, gauss = self.python
+        return {
+            "seed": self.seed,
+            "kernels": [[*key, value] for key, value in self.kernels.items()],
+            "python": [version, list(words), gauss],
+            "numpy": self.numpy,
+        }
+
+    @classmethod
+    def from_plain(cls, plain: dict[str, Any]) -> Randomness:
+        version, words, gauss = plain["python"]
+        kernels = {tuple(key): value for *key, value in plain["kernels"]}
+        return cls(plain["seed"], kernels, (version, tuple(words), gauss), plain["numpy"])
+
     def restore(self) -> None:
         seeds._GLOBAL_SEED = self.seed
         seeds._KERNEL_SEED.clear()

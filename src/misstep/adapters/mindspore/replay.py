@@ -27,7 +27,7 @@ from misstep.adapters.frame import Frame
 from misstep.adapters.mindspore import tensors
 from misstep.adapters.mindspore.moment import NetworkState, Randomness, apart, closures
 from misstep.adapters.mindspore.ops import OperatorWatch
-from misstep.adapters.mindspore.tape import Entry, Tape, of_weights
+from misstep.adapters.mindspore.tape import Entry, Tape, of_weights, rebuilt
 from misstep.adapters.replaying import Batch, QuietListener, Replayed
 from misstep.core.cells import no_cells
 from misstep.errors import ReplayError
@@ -87,8 +87,8 @@ class Player:
         adapter, seams = self.adapter, self.adapter.seams
         assert entry.backward is not None
         obj, operation, weights, rest = entry.backward
-        args, kwargs = _swapped(entry.args, swap), _swapped(entry.kwargs, swap)
-        rest = _swapped(rest, swap)
+        args, kwargs = rebuilt(entry.args, swap), rebuilt(entry.kwargs, swap)
+        rest = rebuilt(rest, swap)
         if watch:
             result = adapter.forward_called(seams.forward, entry.function, args, kwargs)
             gradients = adapter.backward_called(seams.gradient, _pynative_executor, obj, operation, weights, rest)
@@ -219,17 +219,6 @@ def verify(player: Player, outcome: Outcome) -> str:
 
 def _cells(states: Iterable[NetworkState]) -> list[nn.Cell]:
     return [cell for state in states for _, cell in state.network.cells_and_names()]
-
-
-def _swapped(value: Any, swap: Swap) -> Any:
-    if isinstance(value, ms.Tensor):
-        return swap(value)
-    if isinstance(value, tuple | list) and not isinstance(value, ms.ParameterTuple):
-        items = [_swapped(item, swap) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    if type(value) is dict:
-        return {name: _swapped(item, swap) for name, item in value.items()}
-    return value
 
 
 def _values(tensor: Any) -> Any:

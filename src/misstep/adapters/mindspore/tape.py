@@ -9,8 +9,10 @@ inside the kernel, where nobody can put it back.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import mindspore as ms
@@ -24,6 +26,19 @@ if TYPE_CHECKING:
 
 _MOST_ENTRIES = 256
 """An evaluation that differentiates without ever updating makes many."""
+_MOST_WAITING = 4
+"""Calls of networks held until it is known whether anybody differentiates them: an evaluation makes many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """One call of the training loop: a network, a wrapper around one, or a function to differentiate."""
+
+    name: str
+    held: list[Any]
+    """Its tensors, in order, without weights."""
+    outside: list[tuple[str, Any]]
+    """Tensors it finds outside of itself, by name."""
 
 
 @dataclass(slots=True)
@@ -63,6 +78,9 @@ class Tape:
     def clear(self) -> None:
         """An update is over: nothing before it can be run again."""
         self.entries: list[Entry] = []
+        self.calls: list[Called] = []
+        self.waiting: deque[Called] = deque(maxlen=_MOST_WAITING)
+        """Called, and not differentiated so far."""
         self.states: dict[int, NetworkState] = {}
         self.masks: list[Any] = []
         self.results: list[list[Any]] = []
@@ -78,6 +96,11 @@ class Tape:
         if self.armed and self.randomness is None:
             self.randomness = Randomness.now()
 
+    def called(self, name: str, args: Any, kwargs: Any, outside: list[tuple[str, Any]]) -> None:
+        if self.armed:
+            held = [tensor for tensor in leaves((args, kwargs)) if not isinstance(tensor, ms.Parameter)]
+            self.waiting.append(Called(name, held, outside))
+
     def network_begins(self, network: nn.Cell) -> None:
         if self.armed and id(network) not in self.states:
             self.states[id(network)] = self.networks.take(network)
@@ -89,6 +112,8 @@ class Tape:
             self.clear()
             self.too_long = True
             return
+        self.calls.extend(self.waiting)
+        self.waiting.clear()
         versions = [(tensor, tensor._version) for tensor in leaves((args, kwargs))]
         self.entries.append(Entry(function, args, kwargs, versions))
 
@@ -125,6 +150,34 @@ def of_weights(gradients: Any, weights: Any) -> list[Any]:
     """The gradients of the weights among what backward returned; those of inputs come first."""
     count = 1 if isinstance(weights, ms.Parameter) else len(weights or ())
     return leaves(gradients)[-count:] if count else []
+
+
+def outside_of(function: Any) -> Iterator[tuple[str, Any, Callable[[Any], None]]]:
+    """Tensors that a function finds outside of itself, in what it closes over and among globals: a name, the tensor,
+    and how to put another one in its place."""
+    code, space = getattr(function, "__code__", None), getattr(function, "__globals__", {})
+    for name, cell in zip(getattr(code, "co_freevars", ()), getattr(function, "__closure__", None) or ()):
+        try:
+            value = cell.cell_contents
+        except ValueError:  # a name not bound yet
+            continue
+        if type(value) is ms.Tensor:
+            yield f"free {name}", value, partial(setattr, cell, "cell_contents")
+    for name in getattr(code, "co_names", ()):
+        if type(space.get(name)) is ms.Tensor:
+            yield f"global {name}", space[name], partial(space.__setitem__, name)
+
+
+def rebuilt(value: Any, swap: Callable[[Any], Any]) -> Any:
+    """The same nest of tuples, lists and dicts, with every tensor swapped."""
+    if isinstance(value, ms.Tensor):
+        return swap(value)
+    if isinstance(value, tuple | list) and not isinstance(value, ms.ParameterTuple):
+        items = [rebuilt(item, swap) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if type(value) is dict:
+        return {name: rebuilt(item, swap) for name, item in value.items()}
+    return value
 
 
 def masked(operator: Any, x: Any, mask: Any) -> Any:

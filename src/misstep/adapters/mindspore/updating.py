@@ -68,7 +68,7 @@ class HeldUpdate:
         now = thread_time()  # not wall time: on a busy machine every step looks long enough
         step_seconds, self._last = now - self._last, now
         self.optimizer, self.gradients, self.run = optimizer, gradients, run
-        state = self.state_of(optimizer)
+        state = self._state_of(optimizer)
         size = sum(int(tensor.nbytes) for tensor in state)
         cost = size / _BYTES_PER_SECOND + len(state) * _SECONDS_PER_TENSOR
         if size <= _MOST_BYTES and (at_any_cost or cost <= _AFFORDABLE * step_seconds):
@@ -83,14 +83,11 @@ class HeldUpdate:
         self.optimizer = self.run = self.python = None
         self.gradients = ()
 
-    def state_of(self, optimizer: nn.Cell) -> list[Any]:
-        """Weights first, then everything else the optimizer keeps in tensors."""
+    def _state_of(self, optimizer: nn.Cell) -> list[Any]:
+        """Searched once, but for an optimizer of the user's own: that may make new tensors at every step."""
         known = self._known
         if known is None or known[0]() is not optimizer or not _is_mindspores(optimizer):
-            # One of the user's own may make new tensors at every step.
-            inside = tensors.leaves(list(vars(optimizer).values()))
-            every = {id(one): one for one in (*optimizer.parameters, *optimizer.get_parameters(), *inside)}
-            known = self._known = weakref.ref(optimizer), list(every.values())
+            known = self._known = weakref.ref(optimizer), state_of(optimizer)
         return [tensor for tensor in known[1] if not tensor.has_init]
 
 
@@ -152,7 +149,7 @@ def run_again(adapter: MindSporeAdapter, held: HeldUpdate, flow: Flow) -> str:
     optimizer = held.optimizer
     assert optimizer is not None
     assert held.run is not None
-    state = list(held.values.tensors or held.state_of(optimizer))
+    state = list(held.values.tensors or (one for one in state_of(optimizer) if not one.has_init))
     wrote = Copies(state)
     gradients = Copies(held.gradients)
     randomness = Randomness.now()
@@ -228,6 +225,12 @@ def _make_finite(wrote: Copies, optimizer: nn.Cell) -> None:
             continue
         values[~np.isfinite(values.astype(np.float64))] = 0
         ctypes.memmove(tensor.data_ptr(), values.ctypes.data, values.nbytes)
+
+
+def state_of(optimizer: nn.Cell) -> list[Any]:
+    """Weights first, then everything else an optimizer keeps in tensors."""
+    inside = tensors.leaves(list(vars(optimizer).values()))
+    return list({id(one): one for one in (*optimizer.parameters, *optimizer.get_parameters(), *inside)}.values())
 
 
 def _is_mindspores(optimizer: nn.Cell) -> bool:

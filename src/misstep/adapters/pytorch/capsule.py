@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from misstep import kernels
+from misstep.adapters.capsules import Doubts, how_exactly, operator_digests, refuse_too_large
 from misstep.adapters.frame import Frame
 from misstep.adapters.pytorch import tensors
 from misstep.adapters.pytorch.entries import Entry, held_in
@@ -51,14 +51,10 @@ def save_capsule(
         "entries": [_plain_entry(entry) for entry in tape.entries],
         "losses": [tensors.digest(loss) for entry in tape.entries for loss in entry.losses],
         "gradients": _gradients(adapter),
-        "operators": {} if frame is None else operator_digests(adapter, frame),
+        "operators": {} if frame is None else operator_digests(adapter.catalog.graph, frame),
     }
     size = sum(tensor.numel() * tensor.element_size() for tensor in tensors.leaves(content))
-    if size > most_bytes:
-        raise ReplayError(
-            f"a capsule of step {step} would take {size / 2**20:,.0f} MB, more than capsule_mb allows"
-            f" ({most_bytes / 2**20:,.0f}); raise it with MISSTEP_CAPSULE_MB"
-        )
+    refuse_too_large(step, size, most_bytes)
     path.parent.mkdir(parents=True, exist_ok=True)
     torch.save(content, path)
     return Capsule(step, path, path.stat().st_size)
@@ -76,8 +72,7 @@ class CapsulePlayer:
         if self.content.get("format") != FORMAT:
             raise ReplayError(f"{path} is a capsule of another version of misstep")
         self.step = int(self.content["step"])
-        self.why: list[str] = []
-        """What was not as in the recorded step."""
+        self._doubts = Doubts()
         self._next = 0
         self._loaded: set[str] = set()
 
@@ -114,32 +109,16 @@ class CapsulePlayer:
         adapter = self.adapter
         left = [entry["name"] for entry in self.content["entries"][self._next :] if entry["kind"] != "backward"]
         if left:
-            self._doubt(f"the loop did not call {left[0]} as it had")
-        losses = [tensors.digest(loss) for entry in adapter.tape.entries for loss in entry.losses]
+            self._doubts.add(f"the loop did not call {left[0]} as it had")
         if not self._next:
             return "not exact: the program never called the network of the capsule"
-        if losses != self.content["losses"]:
-            return f"not exact: the loss came out otherwise ({self._reasons()})"
-        gradients = _gradients(adapter)
-        bad = [name for name, digest in self.content["gradients"].items() if gradients.get(name) != digest]
-        if bad:
-            return f"loss only: {len(bad)} of {len(gradients)} gradients came out otherwise ({self._reasons()})"
-        operators = operator_digests(adapter, frame)
-        differ = [
-            address
-            for address, digest in self.content["operators"].items()
-            if address in operators and operators[address] != digest
-        ]
-        if differ:
-            return f"loss and gradients exact, {len(differ)} of {len(operators)} operators not, first {differ[0]}"
-        return "exact"
-
-    def _reasons(self) -> str:
-        return "; ".join(self.why) or "something beside the capsule's state changed: the program, or what it reads"
-
-    def _doubt(self, why: str) -> None:
-        if why not in self.why and len(self.why) < 3:
-            self.why.append(why)
+        return how_exactly(
+            self.content,
+            self._doubts,
+            losses=[tensors.digest(loss) for entry in adapter.tape.entries for loss in entry.losses],
+            gradients=_gradients(adapter),
+            operators=operator_digests(adapter.catalog.graph, frame),
+        )
 
     def _put_state(self, entry: Entry, wanted: dict[str, Any]) -> None:
         for name, tensor in (*self.adapter.parameters(), *self.adapter.buffers()):
@@ -147,7 +126,7 @@ class CapsulePlayer:
             if name in self._loaded or value is None:
                 continue
             if value.shape != tensor.shape:
-                self._doubt(f"{name} is {tuple(tensor.shape)} here and was {tuple(value.shape)}")
+                self._doubts.add(f"{name} is {tuple(tensor.shape)} here and was {tuple(value.shape)}")
                 continue
             tensor.copy_(value)
             self._loaded.add(name)
@@ -157,25 +136,12 @@ class CapsulePlayer:
     def _put_tensors(self, entry: Entry, wanted: dict[str, Any]) -> None:
         held = [one for one in held_in((entry.args, entry.kwargs)) if not isinstance(one.tensor, nn.Parameter)]
         if len(held) != len(wanted["held"]):
-            self._doubt(f"{wanted['name']} was called with {len(held)} tensors, and had {len(wanted['held'])}")
+            self._doubts.add(f"{wanted['name']} was called with {len(held)} tensors, and had {len(wanted['held'])}")
             return
         for one, tensor in zip(held, wanted["held"]):
             fresh = tensor.to(one.tensor.device, copy=True)
             one.tensor = fresh.requires_grad_() if one.tensor.requires_grad and not one.foreign else fresh
             one.version = one.tensor._version
-
-
-def operator_digests(adapter: PyTorchAdapter, frame: Frame) -> dict[str, int]:
-    """By address, a digest of the statistics of everything forward and backward operators put out."""
-    graph = adapter.catalog.graph
-    head, summary = frame.finish()
-    found: dict[str, int] = {}
-    for row, number in enumerate(head["tensor"].tolist()):
-        key = graph.tensors[number]
-        node = graph.nodes[key.node]
-        if node.kind == "operator" and node.phase != "optimizer" and key.role == "output":
-            found[str(graph.address(number))] = kernels.digest(summary[row : row + 1].ctypes.data, summary.itemsize)
-    return found
 
 
 def _plain_entry(entry: Entry) -> dict[str, Any]:

@@ -56,6 +56,11 @@ def register(reader: Reader, *, first: bool = True) -> None:
     _READERS.insert(0 if first else len(_READERS), reader)
 
 
+def kind_of(path: str | Path) -> str:
+    """What a path holds, in a few words; empty when no reader knows it."""
+    return next((reader.name for reader in _READERS if reader.knows(Path(path))), "")
+
+
 def source_of(thing: object, *, label: str = "arrays") -> TensorSource:
     """Anything that holds named tensors, as a source.
 
