@@ -29,7 +29,9 @@ export const crashes = {
     assert.deepEqual(page.bad, []);
     await page.context().close();
   },
+};
 
+export const elsewhere = {
   "a bundle opens offline, on a machine that has nothing else of the run": async (c) => {
     const elsewhere = folder();
     copyFileSync(join(c.where, "missteps", BROKEN, "records", "crash.zip"), join(elsewhere, "sent.zip"));

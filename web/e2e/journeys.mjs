@@ -16,14 +16,15 @@ async function phase(page, word) {
   await page.waitForFunction((text) => document.querySelector(".control .pill")?.textContent.includes(text), word, { timeout: 20_000 });
 }
 
-export const journeys = {
+/** With a hub and a folder of its own. */
+export const firstRun = {
   "an empty page waits, and a run that starts appears by itself and opens on its graph": async (c) => {
     const hub = await startHub(c.empty);
     const page = (c.page = await open(c.browser, hub, "runs"));
     await page.waitForSelector("text=No run yet");
     const run = train(c.empty, hub, c.script, { name: "first", args: PAUSE, more: ["30", "0.01"] });
     c.processes.push(run);
-    await page.waitForSelector("tr:has-text('first')", { timeout: 40_000 });
+    await page.waitForSelector("tr:has-text('first')", { timeout: 120_000 });
     await page.click("a:has-text('first')");
     await phase(page, "paused");
     await page.click("[data-test=step]");
@@ -35,11 +36,14 @@ export const journeys = {
     await page.context().close();
     await hub.stop();
   },
+};
 
+export const journeys = {
   "the NaN cells of a kept tensor are magenta, one by one with N": async (c) => {
     const page = (c.page = await open(c.browser, c.hub, "runs/dumped/debug"));
     await page.waitForSelector("[data-test=heat]");
     await until(() => magenta(page), "magenta pixels");
+    await page.waitForSelector("[data-test=found]:has-text('First bad value: step 5, forward, blocks.2/log')");
     await page.click(".control .pill"); // focus leaves every field
     await page.keyboard.press("n");
     await page.waitForSelector(".cell-line:has-text('NaN')");
@@ -116,7 +120,7 @@ export const journeys = {
     const { total } = await api(c.hub, "runs/dumped/hits?limit=1");
     assert.ok(total > 1000, `${total} hits are more than a page`);
     await page.waitForSelector("[data-test=more-hits]", { state: "detached" });
-    const box = await inside(page, "m.graph.boxAt('blocks.2/log')");
+    const box = await until(() => inside(page, "m.graph?.boxAt('blocks.2/log')"), "the origin in the graph");
     const canvas = await (await page.$("[data-test=graph]")).boundingBox();
     const [x, y] = [canvas.x + box.x, canvas.y + box.y];
     await page.keyboard.down("Shift");

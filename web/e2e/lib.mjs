@@ -66,13 +66,23 @@ export async function launch() {
   return chromium.launch({ executablePath: BROWSER, args: FLAGS });
 }
 
-/** A page that is let in, with everything bad it says written down. */
-export async function open(browser, hub, path, { lang = "en", theme = "dark", width = 1440, height = 900, motion = "reduce" } = {}) {
+/** Somebody with a browser of their own: language, theme, window, and nothing remembered. */
+export async function visitor(browser, { lang = "en", theme = "dark", width = 1440, height = 900, motion = "reduce" } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, reducedMotion: motion, permissions: ["clipboard-read", "clipboard-write"] });
   await context.addInitScript(([l, t]) => {
     localStorage.setItem("misstep.lang", JSON.stringify(l));
     localStorage.setItem("misstep.theme", JSON.stringify(t));
   }, [lang, theme]);
+  return context;
+}
+
+/** A page that is let in, with everything bad it says written down. */
+export async function open(browser, hub, path, looks = {}) {
+  return visit(await visitor(browser, looks), hub, path);
+}
+
+/** Another page of the same visitor, whose browser has the scripts already. */
+export async function visit(context, hub, path) {
   const page = await context.newPage();
   page.bad = [];
   page.on("console", (message) => { if (message.type() === "error") page.bad.push(`console: ${message.text()}`); });

@@ -127,7 +127,7 @@ function Top({ sub }: { sub: string }) {
 
 function LinkMark() {
   const open = connection.value.link === "open";
-  return <span class={`row nowrap ${open ? "tone-ok" : "tone-warning"}`} style={{ gap: "4px" }} title={said("link", connection.value.link)} data-test="link" data-link={connection.value.link}><Icon name={open ? "circle" : "lost"} /><span>{open ? t("top.live") : said("link", connection.value.link)}</span></span>;
+  return <span class={`row nowrap ${open ? "tone-ok" : "tone-warning"}`} style={{ gap: "4px" }} data-test="link" data-link={connection.value.link}><Icon name={open ? "circle" : "lost"} /><span>{said("link", connection.value.link)}</span></span>;
 }
 
 const now = signal(Date.now());

@@ -30,6 +30,16 @@ export interface BatchView {
   digest: string;
 }
 
+/** The first bad value of the run. */
+export interface BirthView {
+  sentence: string;
+  node: string;
+  step: number;
+  rank: number;
+  notes: string[];
+  command: string;
+}
+
 export interface CauseView {
   id: string;
   found_in: string;
@@ -63,7 +73,7 @@ export type ClientMessage = Hello | Subscribe | Unsubscribe | Command | WatchEdi
 export interface Command {
   t: "cmd";
   id: string;
-  op: "continue" | "detach" | "granularity" | "next" | "pause" | "recheck" | "reset" | "run_to" | "step" | "terminate" | "until";
+  op: "continue" | "detach" | "granularity" | "next" | "pause" | "pynative" | "recheck" | "reset" | "run_to" | "step" | "terminate" | "until";
   run: string;
   rev?: number | null;
   rank?: number | null;
@@ -74,6 +84,7 @@ export interface Command {
   when?: "after" | "before" | null;
   call?: number | null;
   granularity?: "module" | "operator" | null;
+  steps?: string;
 }
 
 export interface ComparisonAsk {
@@ -291,6 +302,18 @@ export interface Failure {
   code: string;
   text: string;
   params: Record<string, unknown>;
+}
+
+/** Something wrong or slow, with its evidence and the next command. */
+export interface FindingView {
+  rule: string;
+  title: string;
+  severity: "error" | "info" | "warning";
+  step: number | null;
+  rank: number | null;
+  evidence: string[];
+  advice: string;
+  command: string;
 }
 
 /** The next element that is not finite, in the order of the slice's memory; None when there is none. */
@@ -698,6 +721,12 @@ export interface RunNews {
   seq: number;
 }
 
+export interface RunStory {
+  birth: BirthView | null;
+  findings: FindingView[];
+  notes: string[];
+}
+
 /** A curve, thinned to the wanted points by keeping the least and the greatest of every bucket. */
 export interface ScalarSeries {
   tag: string;
@@ -768,6 +797,7 @@ export interface State {
   granularity: "module" | "operator";
   queued: QueuedView[];
   goal: string;
+  compiled: boolean;
 }
 
 /** The statistics of one tensor over steps. */

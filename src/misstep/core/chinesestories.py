@@ -18,7 +18,7 @@ SHAPES: tuple[tuple[str, str], ...] = (
     (rf"first bad value: step (?P<step>\d+), {_PHASE}, (?P<node>.+)", "第一个坏值：轮次 {step}，{phase}，{node}"),
     (
         rf"step (?P<step>\d+), {_PHASE}, (?P<node>.+?): (?P<role>[a-z_.\d]+) has (?P<sentence>.+)",
-        "轮次 {step}，{phase}，{node}：{role} 有 {sentence}",
+        "轮次 {step}，{phase}，{node}：{role} 的 {sentence}",
     ),
     (r"inputs were finite", "输入都是有限值"),
     (r"input (?P<address>\S+) was bad already", "输入 {address} 已经有坏值"),
@@ -127,7 +127,7 @@ SHAPES: tuple[tuple[str, str], ...] = (
         r"(?P<node>\S+) \((?P<type>\w+)\) hides NaN: (?P<count>[\d,]+) went in at step (?P<step>\d+), none came out",
         "{node}（{type}）掩盖了 NaN：轮次 {step} 进去 {count} 个，一个也没有出来",
     ),
-    (r"(?P<address>\S+:input@\d+) has (?P<sentence>.+)", "{address} 有 {sentence}"),
+    (r"(?P<address>\S+:input@\d+) has (?P<sentence>.+)", "{address} 的 {sentence}"),
     (
         r"the loss stays finite and the network trains on wrong values; look at what feeds this layer",
         "损失保持有限，网络却在错误的值上训练；请看是什么送进了这一层",

@@ -19,6 +19,7 @@ never travel as JSON: `TensorHeader` and `ComparisonHeader` stand in front of ra
     GET  /api/v1/runs/{run}/compare?a=&b=&mode=&atol=&rtol=&slice=&want=   binary: ComparisonHeader + data
     GET  /api/v1/runs/{run}/npy?address=                   application/octet-stream, a .npy file
     GET  /api/v1/runs/{run}/state                          State
+    GET  /api/v1/runs/{run}/story?lang=                    RunStory
     POST /api/v1/runs/{run}/command                        Command → Ack | Nack (409)
     POST /api/v1/runs/{run}/watchpoints                    WatchEdit → Ack | Nack
     GET  /api/v1/conditions                                list[ConditionView]
@@ -38,6 +39,7 @@ from misstep.core import messages
 from misstep.core.crashviews import CRASH_PAYLOADS
 from misstep.core.graph import NodeKind, Phase
 from misstep.core.held import HELD, CheckAsk, ComparisonAsk, MapText
+from misstep.core.storyviews import STORY_PAYLOADS
 from misstep.core.views import (
     HitView,
     Number,
@@ -408,7 +410,8 @@ _FROM_CLIENTS = {kind.__name__ for kind in _SENT}
 
 def schema() -> dict[str, Any]:
     """One JSON Schema: every message and payload under `$defs`, `ServerMessage` and `ClientMessage` as the unions."""
-    kinds = (*get_args(messages.ServerMessage), *get_args(messages.ClientMessage), *PAYLOADS, *CRASH_PAYLOADS, *HELD)
+    spoken = (*get_args(messages.ServerMessage), *get_args(messages.ClientMessage))
+    kinds = (*spoken, *PAYLOADS, *CRASH_PAYLOADS, *STORY_PAYLOADS, *HELD)
     _, definitions = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
     for name, definition in definitions.items():
         # The hub writes every field, so a reader may rely on all of them; a client may leave out the defaults.

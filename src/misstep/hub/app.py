@@ -20,7 +20,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from misstep.core import messages as m
-from misstep.hub import comparing, crashing, sockets
+from misstep.hub import comparing, crashing, sockets, story
 from misstep.hub.hub import Hub
 from misstep.hub.security import COOKIE, HEADER, Guard, same
 from misstep.hub.views import routes
@@ -60,6 +60,7 @@ def make_app(hub: Hub, guard: Guard, *, prefix: str = "", static: Path = STATIC)
             *routes(hub),
             *comparing.routes(hub),
             *crashing.routes(hub),
+            *story.routes(hub),
             Route("/{path:path}", page.serve, methods=["GET"]),
         ]
     )

@@ -6,12 +6,13 @@ import { slotText } from "../format/address";
 import { knows, lang, said, t } from "../i18n";
 import { chooseHit, chosenHit, hitKey } from "../state/debug";
 import { change, query } from "../state/route";
-import { command, hits, hitsLeft, hitTotal, moreHits, noControl, runName, shownStep, watchpoints } from "../state/run";
+import { command, detail, hits, hitsLeft, hitTotal, moreHits, noControl, runName, shownStep, watchpoints } from "../state/run";
 import type { HitView } from "../types.gen";
 import { Icon } from "../ui/icons";
 import { BirthMark, SeverityMark } from "../ui/marks";
 import { More } from "../ui/more";
 import { Virtual } from "../ui/virtual";
+import { toldOf } from "./found";
 import { type Filter, foldKey, hitRows, type Row } from "./hitrows";
 
 const ROW = 26;
@@ -39,12 +40,18 @@ export function HitsPanel() {
       {rows.value.length ? (
         <Virtual class="scroll grow hit-list" role="listbox" aria-label={t("hits.title")} tabIndex={0} total={rows.value.length} rowHeight={ROW} keep={at} ended={() => void moreHits()} row={(index) => <HitLine key={index} row={rows.value[index]} />} />
       ) : (
-        <div class="empty"><p>{hits.value.length ? t("hits.noneHere") : runName.value ? t("hits.none", { n: watchpoints.value.filter((one) => one.enabled).length }) : ""}</p></div>
+        <div class="empty"><p>{hits.value.length ? t("hits.noneHere") : runName.value ? t("hits.none", { n: watchpoints.value.filter((one) => one.enabled).length }) : ""}</p>{healthy() && <p data-test="healthy">{t("found.nothing")}</p>}</div>
       )}
       {hits.value.length > 0 && hitsLeft.value > 0 && <p class="dim found-count" data-test="more-hits">{t("hits.first", { n: count(hits.value.length), total: count(hitTotal.value) })} <button class="plain" onClick={() => void moreHits()}>{t("hits.more")}</button></p>}
       {chosenHit.value && <Advice hit={chosenHit.value} />}
     </section>
   );
+}
+
+/** A run that is over and of which nothing bad can be told. */
+function healthy(): boolean {
+  const told = toldOf(runName.value);
+  return told !== null && !told.birth && !told.findings.length && hitTotal.value === 0 && detail.value?.brief.state === "finished" && shownStep.value > 1;
 }
 
 function hitCells(): Cells {

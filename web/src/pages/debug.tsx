@@ -3,6 +3,7 @@ import { useSignalEffect } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { CompareTab } from "../debug/comparetab";
 import { ControlBar } from "../debug/control";
+import { Found, useStory } from "../debug/found";
 import { GraphPanel } from "../debug/graph";
 import { HitsPanel } from "../debug/hits";
 import { NodeTab } from "../debug/nodetab";
@@ -35,14 +36,16 @@ const SHOWN: Record<Tab, ComponentType> = { node: NodeTab, tensor: TensorTab, co
 export function DebugPage() {
   useNodeInfo();
   useFirstHit();
+  useStory();
   const Inner = SHOWN[tab.value];
   const lost = nodeName.value && graph.value && !nodeKnown.value;
   return (
     <div class="debug column grow">
       <ControlBar />
       {lost && <div class="banner info" role="status">{t("debug.noNode", { node: nodeName.value, near: graph.value?.key[chosenItem.value] || "–" })}</div>}
+      <Found />
       <div class="row grow panes">
-        <div class="column" style={{ width: `${left.value.value}px`, flex: "none" }}>
+        <div class="column debug-left" style={{ width: `${left.value.value}px` }}>
           <TreePanel />
           <Splitter of={watch} way="h" grows={-1} label={t("split.watch")} />
           <div class="column" style={{ height: `${editing.value === null ? watch.value.value : Math.max(watch.value.value, 400)}px`, flex: "none" }}><WatchPanel /></div>
@@ -51,8 +54,8 @@ export function DebugPage() {
         <div class="column grow">
           <GraphPanel />
           <Splitter of={below} way="h" grows={-1} label={t("split.below")} />
-          <div class="row panes" style={{ height: `${below.value.value}px`, flex: "none" }}>
-            <div class="column" style={{ width: `${hitsWide.value.value}px`, flex: "none" }}><HitsPanel /></div>
+          <div class="row panes debug-below" style={{ height: `${below.value.value}px` }}>
+            <div class="column debug-hits" style={{ width: `${hitsWide.value.value}px` }}><HitsPanel /></div>
             <Splitter of={hitsWide} way="v" label={t("split.hits")} />
             <section class="panel grow" aria-label={t("debug.details")}>
               <header class="tabs">
