@@ -109,6 +109,10 @@ class Debugger:
     def run_to(self, node: str, *, phase: Any = None, when: Any = None, call: int | None = None) -> Any:
         return self.command("run_to", node=node, phase=phase, when=when, call=call)
 
+    def pynative(self, steps: str = "") -> Any:
+        """Run steps of compiled MindSpore code in PyNative too ('3:5'); without any, walk through the next one."""
+        return self.command("pynative", steps=steps)
+
     def recheck(self) -> Any:
         return self.command("recheck")
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from livestory import Live
 
+from misstep.cli.prompt import Prompt
+from misstep.client import events_of
+from misstep.core.messages import LogLine
+from misstep.errors import ControlError
 from misstep.store.reader import open_run
 
 pytestmark = pytest.mark.story
@@ -112,6 +117,8 @@ def test_an_eager_training_is_walked_through_looked_at_and_ended(live: Live):
         assert (place.node, place.phase, place.when) == (node.partition(":")[0], phase, when)
         assert debug.state.step == 3
 
+    with pytest.raises(ControlError, match="trains in PyNative already"):
+        debug.pynative()
     debug.go()
     watch = debug.watch("abs_mean >= 0", on="decoder.weight:grad", then="pause")
     debug.wait_hit()
@@ -170,3 +177,45 @@ def test_a_compiled_training_is_controlled_step_by_step(live: Live):
     assert live.exit() == 130
     assert "cleaned up" in live.output()
     assert open_run(run).state == "stopped"
+
+
+def test_a_compiled_step_is_walked_through_in_pynative_on_request(live: Live):
+    run = live.train(GRAPH, pause_at_start=1)
+    debug = live.debugger()
+    assert debug.wait("paused").compiled
+    debug.step(2)
+    debug.wait("paused")
+
+    debug.pynative()
+    place = debug.wait("paused").place
+    assert place is not None
+    assert (place.node, place.phase, place.when) == ("encoder.0", "forward", "after")
+    assert debug.tensor("encoder.0:output").shape == (4, 16)
+    with pytest.raises(ControlError, match="step 3 is being run in PyNative now"):
+        debug.pynative()
+    debug.run_to("decoder:grad_input")
+    place = debug.wait("paused").place
+    assert place is not None
+    assert (place.node, place.phase) == ("decoder", "backward")
+    debug.step()
+    assert (debug.wait("paused").step, notes(debug)) == (3, ["step 3 was run in PyNative too: the loss agrees"])
+
+    with pytest.raises(ControlError, match=r"step 1:2 is over, 3 have ended; name steps to come, like pynative 4:6"):
+        debug.pynative("1:2")
+    with pytest.raises(ControlError, match="cannot read the steps 'five'"):
+        debug.pynative("five")
+    said: list[str] = []
+    prompt = Prompt(debug, said.append)
+    prompt.do("pynative 5")
+    prompt.do("s 3")
+    assert said[0] == "these steps will be run in PyNative too: 5"
+    assert said[-2].startswith("  step 5 was run in PyNative too: the loss agrees with graph mode")
+    assert said[-1] == "paused at step 6: step 6 ended"
+    debug.stop()
+    debug.wait("ended")
+    assert live.exit() == 130
+    assert [event.facts["step"] for event in open_run(run).events("modes")] == [3, 5]
+
+
+def notes(debug: Any) -> list[str]:
+    return [line.text.partition(" with graph mode")[0] for line in events_of(debug, LogLine)]

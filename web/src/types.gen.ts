@@ -470,6 +470,7 @@ export interface LogLine {
   level: "debug" | "error" | "info" | "warning";
   text: string;
   seq: number;
+  text_zh: string;
 }
 
 /** A map file, TOML or JSON; `id` names it in links. */

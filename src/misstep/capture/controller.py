@@ -17,7 +17,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from misstep.adapters.base import Place, TrainingStopped
 from misstep.capture.debuggee import Debuggee
@@ -47,6 +47,7 @@ from misstep.core.wire import (
     Hits,
     Introduce,
     Meet,
+    Note,
     Order,
     Record,
     Stand,
@@ -330,6 +331,10 @@ class Controller:
                         )
                     self._later(order.id, "recheck", "", lambda: self._recheck(order.id))
                     return
+                if command.op == "pynative":
+                    self._check_modes()
+                    self._later(order.id, "pynative", command.steps, lambda: self._in_pynative(order))
+                    return
                 text = self.control.obey(command, now=time.monotonic())
                 self._cond.notify_all()
         except ControlError as error:
@@ -376,6 +381,26 @@ class Controller:
         if self.link is not None and not self.link.send(Answer(ask.id, result=header), data):
             self._answer(ask.id, "busy", "too much is on its way to the hub already; ask for a smaller part")
 
+    def _check_modes(self) -> None:
+        if self.session.modes is None:
+            raise ControlError("pynative runs compiled MindSpore code, and this run has none", code="unsupported")
+        if self.world_size > 1 and self.control.phase != "paused":
+            raise ControlError("all ranks must run the same step in PyNative; pause first", code="not_paused")
+
+    def _in_pynative(self, order: Order) -> None:
+        """Between two steps: run some in both modes when they come, or walk through the next one."""
+        command, control, modes = order.command, self.control, self.session.modes
+        with self._cond:
+            control.check(command)
+            if command.steps:
+                text = modes.ask(command.steps, done=control.step)
+            else:
+                modes.check(inside=None if control.spot is None else control.present)
+                text = control.obey(command, now=time.monotonic())
+            self._cond.notify_all()
+        self._push()
+        self._answer(order.id, result={"rev": control.rev, "text": text})
+
     def _recheck(self, id: str) -> None:
         hits = self.session.evaluate_now()
         if hits and self.link is not None:
@@ -421,6 +446,7 @@ class Controller:
                 queued=(*control.queued(), *self._queued.values()),
                 memory_bytes=self.look.bytes + self.edits.memory_bytes(),
                 memory_limit=int(self.settings.memory_mb * 2**20),
+                compiled=self.session.modes is not None and self.session.modes.compiled,
             )
 
     def _push(self) -> None:
@@ -445,6 +471,10 @@ class Controller:
     def _send(self, words: Any) -> None:
         if self.link is not None:
             self.link.send(words)
+
+    def note(self, level: Literal["info", "warning"], text: str) -> None:
+        """For whoever is connected."""
+        self._send(Note(level, text))
 
     def _answer(self, id: str, code: str = "", text: str = "", result: Any = None) -> None:
         self._queued.pop(id, None)

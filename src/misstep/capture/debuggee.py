@@ -30,6 +30,8 @@ class Debuggee(Protocol):
     """Knows hit_counts(), watched(id) and refused: see core/evaluate.py."""
     evidence: Any
     """Knows the `bytes` it keeps: see capture/evidence.py."""
+    modes: Any
+    """Runs compiled steps in PyNative: see capture/bothmodes.py; None without MindSpore."""
     writer: Any
     """Takes event(kind, **facts), or None before training begins."""
 

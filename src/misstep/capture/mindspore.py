@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from misstep.adapters.base import adapter_named
 from misstep.adapters.source import source_line
+from misstep.capture.bothmodes import BothModes
 from misstep.capture.compilefailure import compile_failure
 from misstep.capture.graphmode import follow_graphs
 from misstep.capture.oldnumpy import numpy_problem
-from misstep.capture.plan import parse_steps
 from misstep.core.finding import Finding
 from misstep.core.graph import Source
 
@@ -36,7 +36,7 @@ def prepare_for_mindspore(session: Session) -> None:
     _PREPARED.add(session)
     _warn_of_numpy()
     follow_graphs(session)
-    _compare_modes(session)
+    session.modes = BothModes(session, adapter_named("mindspore"))
     session.explainers.append(lambda error: explain(session, error))
     Remarks(session).listen()
 
@@ -48,34 +48,6 @@ def _warn_of_numpy() -> None:
     problem = numpy_problem(str(getattr(mindspore, "__version__", "")), numpy.__version__)
     if problem:
         print(f"misstep: {problem}", file=sys.stderr)
-
-
-def _compare_modes(session: Session) -> None:
-    """Where compiled code is run in PyNative too, whether the modes agree is an event, and a finding if not."""
-    adapter: Any = adapter_named("mindspore")
-    adapter.eager_steps = parse_steps(session.settings.pynative)
-
-    def tell(modes: Any) -> None:
-        if session.writer is None:
-            return
-        differs = modes.text.removeprefix("the modes differ: ")
-        text = f"step {modes.step} was run in PyNative too: {modes.text}"
-        session.writer.event("modes", text=text, step=modes.step, agree=modes.agree)
-        if not modes.agree:
-            session.writer.finding(
-                Finding(
-                    rule="mindspore.modes_differ",
-                    title=f"graph mode and PyNative give different results: {differs}",
-                    step=modes.step,
-                    rank=session.rank,
-                    evidence=tuple(f"{name}:grad@{modes.step}" for name in modes.differing[:8]),
-                    advice="code that depends on Python state, a fused operator, or a random number; look at the first"
-                    " gradient that differs, and train in PyNative mode meanwhile",
-                    command=f"MISSTEP_PYNATIVE={modes.step}:{modes.step + 2} misstep run …",
-                )
-            )
-
-    adapter.on_modes = tell
 
 
 def explain(session: Session, error: BaseException) -> dict[str, Any]:

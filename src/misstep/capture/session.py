@@ -42,6 +42,7 @@ from misstep.settings import Settings
 from misstep.store.writer import RunWriter
 
 if TYPE_CHECKING:
+    from misstep.capture.bothmodes import BothModes
     from misstep.capture.controller import Controller
     from misstep.capture.dump import Dumper
 
@@ -83,6 +84,8 @@ class Session:
         """What somebody will want to see of this step after the framework let go of it."""
         self.replays = Replays(self)
         """Runs a bad step again."""
+        self.modes: BothModes | None = None
+        """Runs compiled steps in PyNative; there where MindSpore is."""
         self.recorder: Recorder | None = None
         """The flight recorder; there once training began."""
         self.initial_frame: Frame | None = None

@@ -75,6 +75,7 @@ PROMPT_HELP = Text(
   s [N]                  run N steps                  n                      next node
   to decoder.2           run to a node (:input before, :grad_output and :grad_input its backward)
   until loss>10          run until loss, step or time meets a condition
+  pynative [3:5]         MindSpore's graph mode: walk through the next step in PyNative, or run these steps in both
   p enc.0:output[0,:5]   print a tensor or a slice    stats enc.0:output     its statistics
   nan enc.0:output       its next NaN or Inf          hist enc.0:output      a histogram
   diff prev [ADDRESS]    compare with the step before diff A B               two addresses
@@ -90,6 +91,7 @@ PROMPT_HELP = Text(
   s [N]                  运行 N 步                    n                      下一个节点
   to decoder.2           运行到节点（:input 之前，:grad_output、:grad_input 反向）
   until loss>10          运行直到损失、步数或时间满足条件
+  pynative [3:5]         MindSpore 图模式：在 PyNative 中逐节点走完下一轮次，或让这些轮次在两种模式下都运行
   p enc.0:output[0,:5]   打印张量或切片               stats enc.0:output     统计量
   nan enc.0:output       下一个 NaN 或 Inf            hist enc.0:output      直方图
   diff prev [地址]       与上一步比较                 diff A B               比较两个地址

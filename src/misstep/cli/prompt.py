@@ -12,7 +12,7 @@ import numpy as np
 
 from misstep.cli import livewords as words
 from misstep.cli.i18n import said
-from misstep.client import Debugger
+from misstep.client import Debugger, events_of
 from misstep.core import messages as m
 from misstep.core.conditions import CONDITIONS
 from misstep.core.payloads import NodeInfo, TensorHeader
@@ -34,6 +34,7 @@ class Prompt:
         self.left = False
         self._names: list[str] = []
         self._told_hits = 0
+        self._told_note = 0
         self._verbs: dict[str, Callable[[str], None]] = {
             "c": lambda rest: self._move(debugger.go, wait=False),
             "continue": lambda rest: self._move(debugger.go, wait=False),
@@ -44,6 +45,7 @@ class Prompt:
             "next": lambda rest: self._move(debugger.next),
             "to": lambda rest: self._move(lambda: debugger.run_to(rest)),
             "until": lambda rest: self._move(lambda: debugger.until(rest)),
+            "pynative": self._pynative,
             "wait": lambda rest: self._wait(),
             "p": self._print,
             "print": self._print,
@@ -117,8 +119,22 @@ class Prompt:
 
     def _wait(self) -> None:
         state = self.debugger.wait("paused", "ended", "lost", "detached", seconds=24 * 3600.0)
+        self._new_notes()
         self.say(where(state))
         self._new_hits()
+
+    def _pynative(self, rest: str) -> None:
+        if rest:
+            self._done(self.debugger.pynative(rest))
+        else:
+            self._move(self.debugger.pynative)
+
+    def _new_notes(self) -> None:
+        """What the training had to say meanwhile."""
+        for note in list(events_of(self.debugger, m.LogLine)):
+            if note.run == self.debugger.run and note.seq > self._told_note:
+                self._told_note = note.seq
+                self.say(f"  {said(note.text)}")
 
     def _new_hits(self) -> None:
         news = self.debugger.hits[self._told_hits :]
@@ -234,7 +250,7 @@ class Prompt:
 
     def _done(self, answer: Any) -> None:
         text = answer.get("text", "") if isinstance(answer, dict) else ""
-        self.say(text or "done")
+        self.say(said(text) or "done")
 
     def _leave(self) -> None:
         self.left = True

@@ -113,6 +113,11 @@ class Control:
         return isinstance(self.goal, Soon | NextNode | ToNode) or self.phase == "terminating"
 
     @property
+    def walks(self) -> bool:
+        """True while somebody goes from node to node."""
+        return isinstance(self.goal, NextNode | ToNode)
+
+    @property
     def present(self) -> int:
         """The step training stands in: the one that just ended, or the one under way."""
         return self.step if self.spot is None else self.step + 1
@@ -126,7 +131,7 @@ class Control:
 
     def obey(self, command: Command, *, now: float = 0.0) -> str:
         """Carry a command out, or queue it while training is on its way elsewhere; a sentence about it comes back."""
-        self._check(command)
+        self.check(command)
         if command.op == "granularity":
             self.granularity = command.granularity or "module"
             self.rev += 1
@@ -203,15 +208,16 @@ class Control:
     def queued(self) -> tuple[QueuedView, ...]:
         return tuple(QueuedView(command.id, command.op, _text(command)) for command, _ in self.queue)
 
-    # ── inside ──
-
-    def _check(self, command: Command) -> None:
+    def check(self, command: Command) -> None:
+        """Raise when the sender saw another state than this, or training is over."""
         if command.rev is not None and command.rev != self.rev:
             raise StaleCommand(
                 f"the run moved since you looked (revision {self.rev}, yours {command.rev}); it is {self.phase} now"
             )
         if self.phase in ("ended", "detached", "terminating"):
             raise ControlError(f"cannot {command.op}: training is {self.phase}", code="not_running")
+
+    # ── inside ──
 
     def _ask_pause(self) -> str:
         if self.phase == "paused":
@@ -240,8 +246,8 @@ class Control:
             return AtStep(self.step + command.count)
         if command.op == "until":
             return Until(command.condition, now=now)
-        if command.op == "next":
-            return NextNode(self.step + 1)
+        if command.op in ("next", "pynative"):
+            return NextNode(self.step + 1, pynative=command.op == "pynative")
         if command.op == "run_to":
             return to_node(command, limit=self.step + 1)
         raise ControlError(f"a live training cannot {command.op}", code="unsupported")

@@ -79,9 +79,11 @@ class AtStep:
 class NextNode:
     limit: int
     """The step that is never passed."""
+    pynative: bool = False
+    """Of a step of compiled code, which is run in PyNative for this."""
 
     def __str__(self) -> str:
-        return "the next node"
+        return f"the first node of step {self.limit} in PyNative" if self.pynative else "the next node"
 
 
 @dataclass(frozen=True, slots=True)

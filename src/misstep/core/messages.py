@@ -37,8 +37,9 @@ LARGEST_MESSAGE = 1 << 20
 """Bytes a client may send in one message; far more than any command needs."""
 
 Operation = Literal[
-    "continue", "pause", "step", "until", "next", "run_to", "terminate", "detach", "recheck", "reset", "granularity"
-]
+    "continue", "pause", "step", "until", "next", "run_to", "terminate", "detach", "recheck", "reset", "granularity",
+    "pynative"
+]  # fmt: skip
 WatchOperation = Literal[
     "add", "update", "remove", "enable", "disable", "dry_run", "recommend", "watch_scope", "unwatch_scope", "dump"
 ]
@@ -80,6 +81,8 @@ class State(Message, tag="state"):
     queued: tuple[QueuedView, ...] = ()
     goal: str = ""
     """What the run is on its way to: 'step 40', 'loss > 10', 'decoder.2'."""
+    compiled: bool = False
+    """Its steps are compiled MindSpore code, which `pynative` runs line by line."""
 
 
 class StepNews(Message, tag="step"):
@@ -139,6 +142,7 @@ class LogLine(Message, tag="log"):
     level: Literal["debug", "info", "warning", "error"]
     text: str
     seq: int = 0
+    text_zh: str = ""
 
 
 class Alert(Message, tag="alert"):
@@ -245,6 +249,7 @@ class Command(Message, tag="cmd"):
 
     step: count. until: condition ('loss > 10', 'step >= 40', 'time > 60'). run_to: node, phase, when, call.
     reset: count = the step to show (a finished or replayed run). granularity: granularity. rank: None for all.
+    pynative: run steps of compiled MindSpore code in PyNative too: `steps` ('3:5'), or walk through the next one.
     """
 
     id: str
@@ -259,6 +264,7 @@ class Command(Message, tag="cmd"):
     when: Literal["before", "after"] | None = None
     call: int | None = None
     granularity: Granularity | None = None
+    steps: str = ""
 
 
 class WatchSpec(Part):

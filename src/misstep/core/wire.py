@@ -47,6 +47,7 @@ class Standing(msgspec.Struct, omit_defaults=True):
     queued: tuple[QueuedView, ...] = ()
     memory_bytes: int = 0
     memory_limit: int = 0
+    compiled: bool = False
 
 
 class Introduce(Words, tag="introduce"):

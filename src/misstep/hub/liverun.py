@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from misstep.core import messages as m
+from misstep.core.chinese import in_chinese
 from misstep.core.views import ControlPhase, HitView, Number, RankView, Reason, RunBrief, WatchpointView
 from misstep.core.wire import (
     AskTensor,
@@ -136,7 +137,7 @@ class LiveRun:
         elif isinstance(words, Beat):
             trainee.dropped = words.dropped
         elif isinstance(words, Note):
-            self._publish(m.LogLine(self.name, rank, words.level, words.text))
+            self._publish(m.LogLine(self.name, rank, words.level, words.text, text_zh=in_chinese(words.text)))
         elif isinstance(words, Bye):
             self.ended[rank] = words
 
@@ -246,6 +247,7 @@ class LiveRun:
             granularity=first.granularity if first else "module",
             queued=first.queued if first else (),
             goal=first.goal if first else "",
+            compiled=first.compiled if first else False,
         )
 
     def rank_views(self) -> tuple[RankView, ...]:

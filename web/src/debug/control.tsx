@@ -50,6 +50,7 @@ function Moves({ phase }: { phase: State["phase"] }) {
         ? <button class="main" disabled={off !== "" || !paused} title={off} onClick={() => void command("continue")} data-test="continue"><Icon name="play" />{t("control.continue")} <kbd>F8</kbd></button>
         : <button disabled={off !== ""} title={off} onClick={() => void command("pause")} data-test="pause"><Icon name="pause" />{t("control.pause")} <kbd>F8</kbd></button>}
       <button disabled={off !== "" || !paused} title={off} onClick={() => void command("next")} data-test="next"><Icon name="next" />{t("control.next")} <kbd>F10</kbd></button>
+      {state.value?.compiled && <button disabled={off !== "" || !paused} title={off || t("control.pynativeHelp")} onClick={() => void command("pynative")} data-test="pynative"><Icon name="pynative" />{t("control.pynative")}</button>}
       <button disabled={off !== "" || !chosen} title={chosen ? t("control.runToHelp", { node: chosenNode.value }) : t("control.runToNone")} onClick={() => graph.value && void runTo(graph.value.key[chosenItem.value])} data-test="run-to"><Icon name="runTo" />{t("control.runTo")}</button>
       <span class="together">
         <button disabled={off !== "" || !paused} title={`${off} F6`} onClick={() => void command("step", { count: steps.value })} data-test="step"><Icon name="step" />{t("control.step")}</button>

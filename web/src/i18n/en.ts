@@ -88,6 +88,8 @@ export const en = {
   "control.previousStep": "Previous step with data",
   "control.runTo": "Run to node",
   "control.runToHelp": "Run to {node}",
+  "control.pynative": "Step in PyNative",
+  "control.pynativeHelp": "walk through the next step line by line in PyNative, then compare it with graph mode",
   "control.runToNone": "choose a node first",
   "control.shownStep": "The step shown",
   "control.step": "Step",

@@ -90,6 +90,8 @@ export const zh: Record<keyof typeof en, string> = {
   "control.previousStep": "上一个有数据的轮次",
   "control.runTo": "运行到该节点",
   "control.runToHelp": "运行到 {node}",
+  "control.pynative": "用 PyNative 单步",
+  "control.pynativeHelp": "在 PyNative 中逐节点走完下一轮次，再与图模式比较",
   "control.runToNone": "请先选择节点",
   "control.shownStep": "显示的轮次",
   "control.step": "执行轮次",

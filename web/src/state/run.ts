@@ -1,7 +1,7 @@
 // The run on the page: its state, hits, watchpoints and graph, first fetched and then kept current by the socket.
 import { batch, computed, effect, signal } from "@preact/signals";
 import { Model } from "../graph/model";
-import { t } from "../i18n";
+import { lang, t } from "../i18n";
 import { ask, askText, HubError } from "../net/api";
 import type {
   Ack, Command, GraphColumns, HitList, HitView, RunDetail, Scalars, ServerMessage, State, StepNews, WatchEdit, WatchList,
@@ -163,6 +163,8 @@ function hear(message: ServerMessage): void {
     lastStep.value = message;
   } else if (message.t === "scalars") {
     fresh.value = message;
+  } else if (message.t === "log") {
+    toast(message.level === "info" || message.level === "debug" ? "info" : "warning", (lang.peek() === "zh" && message.text_zh) || message.text);
   } else if (message.t === "graph") {
     clearTimeout(graphTimer);
     graphTimer = setTimeout(() => void fetchGraph(message.run), graph.peek() ? GRAPH_PAUSE_MS : 0);
@@ -194,7 +196,7 @@ export function followRun(): void {
     });
     socket.unsubscribe("run");
     if (!name) return;
-    socket.subscribe("run", ["state", "steps", "scalars", "hits", "watchpoints", "graph"], name);
+    socket.subscribe("run", ["state", "steps", "scalars", "hits", "watchpoints", "graph", "log"], name);
     void fetchAll(name);
   });
 }
@@ -214,7 +216,7 @@ export function followHits(): void {
 export async function command(op: Command["op"], more: Partial<Command> = {}): Promise<boolean> {
   const seen = state.peek();
   if (!seen) return false;
-  const optimistic = { continue: "running", pause: "pausing", step: "stepping", next: "stepping" } as const;
+  const optimistic = { continue: "running", pause: "pausing", step: "stepping", next: "stepping", pynative: "stepping" } as const;
   const answer = await told((id) => ({ t: "cmd", id, op, run: seen.run, rev: seen.rev, ...more }));
   if (answer && op in optimistic && state.peek()?.rev === seen.rev) {
     state.value = { ...seen, rev: answer.rev || seen.rev, phase: optimistic[op as keyof typeof optimistic] };

@@ -20,6 +20,7 @@ const PATHS = {
   next: <path d="M2 8h9M8 4.5 11.5 8 8 11.5M14 3v10" />,
   runTo: <path d="M8 2v8M4.5 6.8 8 10.2l3.5-3.4M3 13.5h10" />,
   step: <path d="M2 12.5h4v-4h4v-4h4" />,
+  pynative: <path d="M2 3.500h12M2 8h5M2 12.500h5M9.500 10.200h4.500M12 8l2.200 2.200L12 12.500" />,
   until: <><circle cx="8" cy="8" r="6" /><path d="M8 4.5V8l2.5 1.5" /></>,
   detach: <path d="M6.5 9.5 3.8 12.2M9.5 6.5l2.7-2.7M5 3.2 6.2 5M3.2 5 5 6.2M11 12.8 9.8 11M12.8 11 11 9.8" />,
   search: <><circle cx="7" cy="7" r="4.2" /><path d="m10.2 10.2 3.3 3.3" /></>,

@@ -34,10 +34,14 @@ class Again:
     """Of the last replay."""
     capsule: CapsulePlayer | None = None
     """The step of another process that is being run here."""
+    steps_compiled = False
+    """Whether steps of this training are compiled code."""
     eager_steps: list[tuple[int, int]] | None = None
     """Compiled steps that are run in PyNative first."""
     on_modes: Callable[[Modes], None] | None = None
     """Told how the two modes compare, whenever a step was run in both."""
+    walks: Callable[[], bool] | None = None
+    """Whether somebody goes from node to node, and not only to the end of a step."""
 
     @property
     def seen_too_late(self) -> bool:
@@ -47,6 +51,11 @@ class Again:
     @property
     def listener(self) -> Listener:
         raise NotImplementedError
+
+    @property
+    def walking(self) -> bool:
+        """Somebody walks through the step under way: compiled code is run in PyNative for that."""
+        return self.listener.stepping and (self.walks is None or self.walks())
 
     def arm_replay(self, on: bool) -> None:
         self.tape.arm(on)

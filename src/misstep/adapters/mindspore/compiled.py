@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from mindspore import nn
 
 from misstep.adapters.calls import Call
-from misstep.adapters.mindspore.eager import CompiledCall, hold_weights, run_eagerly
+from misstep.adapters.mindspore.eager import CompiledCall, hold_weights, run_eagerly, tell_failure
 from misstep.adapters.mindspore.names import OPTIMIZERS
 from misstep.adapters.mindspore.tensors import leaves, scalar_of
 
@@ -65,6 +65,7 @@ class CompiledCode:
         if adapter.forwards or adapter.depth:
             return self._place(run, executor, args, kwargs)
         if executor.fn.__name__ == "after_grad":
+            adapter.steps_compiled = True
             adapter.updates.close()
             self._rehearse(compiled)
         result = adapter.undisturbed(run)
@@ -79,16 +80,22 @@ class CompiledCode:
         with adapter.guarded("while running a compiled step in PyNative"):
             if adapter.tape.armed:
                 adapter.tape.compiled = call
-            listener, chosen = adapter.listener, adapter.eager_steps
-            asked = chosen is not None and any(first <= listener.step <= last for first, last in chosen)
-            if asked or (listener.stepping and adapter.level in ("module", "op")):
-                adapter.rehearsed = run_eagerly(adapter, call, stepping=listener.stepping)
+            listener = adapter.listener
+            asked = any(first <= listener.step <= last for first, last in adapter.eager_steps or ())
+            walking = adapter.walking and adapter.level in ("module", "op")
+            if asked or walking:
+                adapter.go_live()  # a failure of whoever hears of it is not one of the step
+                try:
+                    adapter.rehearsed = run_eagerly(adapter, call, stepping=walking)
+                except Exception as error:
+                    tell_failure(adapter, error)
 
     def _step(self, run: Callable[[], Any], call: CompiledCall, frame: FrameType) -> Any:
         adapter, optimizers = self.adapter, call.optimizers
+        adapter.steps_compiled = True
         adapter.updates.close()
         with adapter.guarded("before a compiled step"):
-            adapter.updates.before(optimizers[0], (), frame)
+            adapter.updates.before(optimizers[0], (), frame, whole=True)
         self._rehearse(call)
         with adapter.guarded("before a compiled step"):
             if adapter.tape.compiled is call:

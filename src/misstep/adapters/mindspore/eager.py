@@ -49,7 +49,8 @@ class Modes:
     """Loss and gradients of one step in graph mode and in PyNative."""
 
     step: int
-    agree: bool
+    agree: bool | None
+    """None: the step could not be run in PyNative."""
     text: str
     differing: tuple[str, ...] = ()
     """Gradients that differ, by weight."""
@@ -152,6 +153,13 @@ def compare_modes(adapter: MindSporeAdapter, eager: EagerStep) -> Modes:
     return modes
 
 
+def tell_failure(adapter: MindSporeAdapter, error: Exception) -> None:
+    """The step under way could not be run in PyNative; it trains all the same."""
+    why = str(error) if isinstance(error, ReplayError) else f"{type(error).__name__}: {error}"
+    if adapter.on_modes is not None:
+        adapter.on_modes(Modes(adapter.listener.step, None, why.partition("\n")[0]))
+
+
 # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -162,8 +170,10 @@ def _stage(adapter: MindSporeAdapter, given: list[Sequence[Any]], stepping: bool
     frame.begin(adapter.listener.step)
     real, before, randomness = adapter.listener, dict(vars(adapter)), Randomness.now()
     quiet = QuietListener(real, frame)
+    under_way = real.frame
     if stepping:
         quiet.stepping, quiet.at_node = True, real.at_node  # type: ignore[method-assign]
+        real.frame = frame  # whoever stands still at a node looks at what is there now
     flow = Flow(quiet, tensors.memory_of, tensors.glance_at)
     flow.share_names(adapter.flow)
     flow.keeping = True
@@ -178,6 +188,7 @@ def _stage(adapter: MindSporeAdapter, given: list[Sequence[Any]], stepping: bool
         with contextlib.redirect_stdout(io.StringIO()):
             yield flow, tape
     finally:
+        real.frame = under_way
         cost = adapter.cost_ns
         vars(adapter).update(before)
         adapter.cost_ns = cost

@@ -78,7 +78,8 @@ class Updates:
         self.after([optimizer])
         return result
 
-    def before(self, optimizer: nn.Cell, gradients: Sequence[Any], frame: FrameType) -> None:
+    def before(self, optimizer: nn.Cell, gradients: Sequence[Any], frame: FrameType, *, whole: bool = False) -> None:
+        """`whole`: compiled together with the step, which has not run yet."""
         if any(optimizer is one for one in self.stepped):
             self.close()
         adapter = self.adapter
@@ -98,7 +99,7 @@ class Updates:
         rate = tensors.number(learning_rate(optimizer))
         self._rate = rate if self._rate is None else self._rate
         adapter.compare_with_rehearsal()
-        if adapter.listener.stepping:
+        if adapter.listener.stepping and not whole:
             adapter.listener.at_node(Place(node, "optimizer", "before", "optimizer"))
         adapter.listener.before_update(adapter)
 
@@ -112,7 +113,7 @@ class Updates:
                 bad = adapter.flow.bad_only(weights)
                 weights = [weight for place, weight in enumerate(weights) if place in bad]
             self._weights(weights, watched=adapter.level == "op" and self._see_operators(weights))
-            if adapter.listener.stepping:
+            if adapter.walking or (adapter.listener.stepping and not whole):
                 node = adapter.names.optimizer(optimizers[0])
                 adapter.listener.at_node(Place(node, "optimizer", "after", "optimizer"))
             adapter.listener.after_update(adapter)
