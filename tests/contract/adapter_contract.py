@@ -68,6 +68,10 @@ class AdapterContract:
         """Everything an attached adapter may have touched, comparable with ==."""
         raise NotImplementedError
 
+    def sees(self, address: str) -> bool:
+        """Whether a row like this can be had at module level: compiled code hides what is inside of it."""
+        return True
+
     # ---- the harness ----
 
     @property
@@ -123,7 +127,7 @@ class AdapterContract:
         first = reference.step_of_mlp(reference.weights())
         after = {name.partition(":")[0]: value for name, value in first.items() if name.endswith(":param")}
         for step, expected in ((1, first), (2, reference.step_of_mlp(after))):
-            for address, value in expected.items():
+            for address, value in filter(lambda row: self.sees(row[0]), expected.items()):
                 assert_stats(recording.stats(f"{address}@{step}"), value, f"{address}@{step}")
         self.quiet(recording)
 
@@ -188,16 +192,14 @@ class AdapterContract:
         recording, _ = self.watch("accumulation", steps=2)
         assert recording.events.count("step_done") == 2
         assert recording.addresses(2, "loss") == ["loss:loss", "loss~2:loss"]
-        assert [text for text in recording.addresses(2, "output") if text.startswith("fc1")] == [
-            "fc1:output",
-            "fc1~2:output",
-        ]
+        calls = ["fc1:output", "fc1~2:output"] if self.sees("fc1:output") else []
+        assert [text for text in recording.addresses(2, "output") if text.startswith("fc1")] == calls
         halves = [
             reference.step_of_mlp(reference.weights(), reference.BATCH[part], reference.TARGET[part])
             for part in (slice(0, 3), slice(3, 6))
         ]
-        assert_stats(recording.stats("fc1:output@1"), halves[0]["fc1:output"])
-        assert_stats(recording.stats("fc1~2:output@1"), halves[1]["fc1:output"])
+        for call, half in zip(calls, halves):
+            assert_stats(recording.stats(f"{call}@1"), half["fc1:output"])
         assert_stats(
             recording.stats("fc1.weight:grad@1"), halves[0]["fc1.weight:grad"] + halves[1]["fc1.weight:grad"], "sum"
         )
@@ -267,10 +269,12 @@ class AdapterContract:
                 training.step()
         finally:
             self.adapter.detach()
-        assert "fc1:output" not in recording.addresses(1)
-        assert "fc1:output" in recording.addresses(2)
-        assert {"fc1:output", "act:output"} < set(recording.addresses(3, "output"))
-        assert len(recording.addresses(3, "output")) > len(recording.addresses(2, "output"))
+        seen = {address for address in ("fc1:output", "act:output", "fc1.weight:param") if self.sees(address)}
+        assert not seen & set(recording.addresses(1))
+        assert seen <= set(recording.addresses(2))
+        assert seen <= set(recording.addresses(3))
+        if "fc1:output" in seen:
+            assert len(recording.addresses(3, "output")) > len(recording.addresses(2, "output"))
         assert recording.addresses(4) == []
         assert recording.addresses(5) == recording.addresses(2)
         self.quiet(recording)
@@ -420,10 +424,11 @@ class AdapterContract:
     def test_who_wants_a_tensor_gets_it_with_its_row(self) -> None:
         recording, training, got = Recording(), self.make("mlp"), {}
         adapter = self.adapter
+        names = [name for name in ("act:output", "fc1:grad_output", "fc1.weight:grad") if self.sees(name)]
 
         def wanted(number: int) -> None:
             name = str(recording.catalog.address(number))
-            if name in ("act:output", "fc1:grad_output", "fc1.weight:grad"):
+            if name in names:
                 recording.wants[number] = lambda row, tensor: got.update({name: (row, adapter.array(tensor).copy())})
 
         recording.catalog.on_tensor = wanted
@@ -434,7 +439,7 @@ class AdapterContract:
         finally:
             adapter.detach()
         expected = reference.step_of_mlp(reference.weights())
-        for name in ("act:output", "fc1:grad_output", "fc1.weight:grad"):
+        for name in names:
             row, values = got[name]
             np.testing.assert_allclose(values, expected[name], reference.RTOL, reference.ELEMENT_ATOL)
             assert str(recording.at(1)[row].address) == f"{name}@1"

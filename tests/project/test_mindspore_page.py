@@ -18,12 +18,8 @@ def writer() -> dict[str, Any]:
     return runpy.run_path(str(ROOT / "docs" / "write_mindspore.py"))
 
 
-def test_every_fact_of_the_contract_is_decided_for_graph_mode(writer: dict[str, Any]) -> None:
-    assert sorted(writer["facts"]()) == sorted(writer["GRAPH_MODE"])
-
-
 def test_every_test_the_table_names_is_there(writer: dict[str, Any]) -> None:
-    named = [answer for answer in writer["GRAPH_MODE"].values() if answer not in writer["REASONS"]]
+    named = [answer for answer in writer["ELSEWHERE"].values() if answer not in writer["REASONS"]]
     missing = []
     for answer in named:
         file, _, name = answer.partition("::")
