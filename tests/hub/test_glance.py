@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from misstep.core.address import Address
+from misstep.core.finding import Finding, Verdict
 from misstep.core.run import RunInfo, Step
 from misstep.core.stats import HEAD, SUMMARY
 from misstep.core.watch import Hit
@@ -27,6 +28,17 @@ def test_hits_are_counted_and_the_last_losses_come_in_order(tmp_path: Path) -> N
     record(tmp_path / "try", 100).end("finished", 0)
     glance = Glances().of(tmp_path / "try", (0,))
     assert glance == Glance(100, (*(float(step) for step in range(101 - LOSSES, 100)), "NaN"))
+
+
+def test_what_was_found_is_told_the_first_bad_value_before_anything_else(tmp_path: Path) -> None:
+    writer = record(tmp_path / "try", 3)
+    writer.finding(Finding("mindspore.compile", "MindSpore could not compile the network"))
+    writer.flush()
+    glances = Glances()
+    assert glances.of(tmp_path / "try", (0,)).found == "MindSpore could not compile the network"
+    writer.verdict(Verdict(step=2, rank=0, phase="forward", kind="nan", node="blocks.2/log"))
+    writer.end("finished", 0)
+    assert glances.of(tmp_path / "try", (0,)).found == "first bad value: step 2, forward, blocks.2/log"
 
 
 def test_a_journal_that_grew_is_looked_at_again(tmp_path: Path) -> None:

@@ -688,6 +688,8 @@ export interface RunBrief {
   command: string[];
   hits: number;
   spark: (Num | null)[];
+  found: string;
+  found_zh: string;
 }
 
 export interface RunDetail {

@@ -194,6 +194,9 @@ class RunBrief(Part):
     hits: int = 0
     spark: tuple[Number | None, ...] = ()
     """The last losses, at most 64."""
+    found: str = ""
+    """The first bad value, else the first finding."""
+    found_zh: str = ""
 
 
 def source_view(source: Source | None) -> SourceView | None:

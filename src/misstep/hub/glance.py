@@ -1,4 +1,5 @@
-"""What the list shows of a run that nobody tells about: how many hits it had, and the curve of its last losses.
+"""What the list shows of a run that nobody tells about: how many hits it had, the curve of its last losses, and
+what was found: the first bad value, else the first finding.
 
 Read from the ends of the journals without decoding what lies between, and kept as long as the journals do not grow.
 """
@@ -9,6 +10,7 @@ import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from misstep.core.views import Number, number
 from misstep.store.journal import unseal
@@ -16,14 +18,16 @@ from misstep.store.layout import rank_paths
 
 LOSSES = 64
 _HIT, _STEP = b'\n{"kind":"hit"', b'\n{"kind":"step"'
+_VERDICT, _FINDING = b'\n{"kind":"verdict"', b'\n{"kind":"finding"'
 
 
 @dataclass(frozen=True, slots=True)
 class Glance:
-    """A finished run in two facts."""
+    """A finished run in three facts."""
 
     hits: int = 0
     losses: tuple[Number | None, ...] = ()
+    found: str = ""
 
 
 class Glances:
@@ -38,7 +42,8 @@ class Glances:
         known = self._known.get(run)
         if known is None or known[0] != sizes:
             looks = [_look(journal) for journal in journals]
-            glance = Glance(sum(look.hits for look in looks), looks[0].losses if looks else ())
+            found = next((look.found for look in looks if look.found), "")
+            glance = Glance(sum(look.hits for look in looks), looks[0].losses if looks else (), found)
             known = self._known[run] = (sizes, glance)
         return known[1]
 
@@ -53,7 +58,7 @@ def _size(path: Path) -> int:
 def _look(journal: Path) -> Glance:
     try:
         with open(journal, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return Glance(_count(data, _HIT), _losses(data))
+            return Glance(_count(data, _HIT), _losses(data), _found(data))
     except (OSError, ValueError):  # no journal yet, or an empty one
         return Glance()
 
@@ -64,6 +69,18 @@ def _count(data: mmap.mmap, mark: bytes) -> int:
         found += 1
         at = data.find(mark, at + len(mark))
     return found
+
+
+def _found(data: mmap.mmap) -> str:
+    verdict = _first(data, _VERDICT).get("verdict", {})
+    if verdict:
+        return f"first bad value: step {verdict.get('step')}, {verdict.get('phase')}, {verdict.get('node')}"
+    return str(_first(data, _FINDING).get("finding", {}).get("title", ""))
+
+
+def _first(data: mmap.mmap, mark: bytes) -> dict[str, Any]:
+    at = data.find(mark)
+    return (unseal(data[at + 1 : data.find(b"\n", at + 1)]) or {}) if at >= 0 else {}
 
 
 def _losses(data: mmap.mmap) -> tuple[Number | None, ...]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from misstep.core import messages as m
 from misstep.core.address import Address
+from misstep.core.chinese import in_chinese
 from misstep.core.payloads import CompareMode, ComparisonHeader, RunDetail, RunList, TensorHeader
 from misstep.core.slices import Array, parse_slice
 from misstep.core.views import HitView, RunBrief, WatchpointView, number, watchpoint_view
@@ -131,9 +132,9 @@ class Hub:
         if run is None or not run.ranks:
             return brief
         told = run.brief()
-        return msgspec.structs.replace(
-            told, started=brief.started, command=brief.command or told.command, step=max(brief.step, told.step)
-        )
+        told.started, told.command = brief.started, brief.command or told.command
+        told.step, told.found, told.found_zh = max(brief.step, told.step), brief.found, brief.found_zh
+        return told
 
     def reader(self, name: str) -> Run:
         """The run directory of that name, refreshed; RunNotFound for a name that is not in the list."""
@@ -351,6 +352,8 @@ def _brief(summary: RunSummary, glance: Glance) -> RunBrief:
         command=summary.command,
         hits=glance.hits,
         spark=glance.losses,
+        found=glance.found,
+        found_zh=in_chinese(glance.found),
     )
 
 

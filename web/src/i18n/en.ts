@@ -35,6 +35,7 @@ export const en = {
   "chart.label": "Curves: {names}",
   "close": "Close",
   "column.command": "command",
+  "column.found": "what was found",
   "column.hits": "hits",
   "column.host": "host",
   "column.loss": "loss",

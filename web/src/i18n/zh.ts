@@ -37,6 +37,7 @@ export const zh: Record<keyof typeof en, string> = {
   "chart.label": "曲线：{names}",
   "close": "关闭",
   "column.command": "命令",
+  "column.found": "发现",
   "column.hits": "命中",
   "column.host": "主机",
   "column.loss": "损失",

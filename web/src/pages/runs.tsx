@@ -3,7 +3,7 @@ import { signal, useComputed } from "@preact/signals";
 import { type Cells } from "../format/csv";
 import { count, num, shown } from "../format/number";
 import { ago, moment } from "../format/time";
-import { said, t } from "../i18n";
+import { lang, said, t } from "../i18n";
 import { connection, directory, runs, runsKnown } from "../state/live";
 import { change, go, link, query } from "../state/route";
 import { remember, remembered } from "../state/remembered";
@@ -14,10 +14,10 @@ import { More } from "../ui/more";
 import { Spark } from "../ui/spark";
 import { RunDetails } from "./rundetails";
 
-export const COLUMNS = ["state", "step", "loss", "hits", "ranks", "host", "started", "command"] as const;
+export const COLUMNS = ["state", "step", "loss", "hits", "ranks", "host", "started", "found", "command"] as const;
 type Column = (typeof COLUMNS)[number];
 const NUMBERS: Column[] = ["step", "loss", "hits", "ranks"];
-const kept = signal<Column[]>(remembered("columns", ["state", "step", "loss", "hits", "ranks", "started", "command"]));
+const kept = signal<Column[]>(remembered("columns", ["state", "step", "loss", "hits", "ranks", "started", "found", "command"]));
 const choosing = signal(false);
 
 export function RunsPage() {
@@ -77,7 +77,7 @@ export function RunsPage() {
 }
 
 function runCells(all: RunBrief[]): Cells {
-  return [["run", ...COLUMNS], ...all.map((one) => [one.run, one.live ? one.phase : one.state, one.step, one.loss === null ? null : num(one.loss), one.hits, one.world_size, one.host, moment(one.started), one.command.join(" ")])];
+  return [["run", ...COLUMNS], ...all.map((one) => [one.run, one.live ? one.phase : one.state, one.step, one.loss === null ? null : num(one.loss), one.hits, one.world_size, one.host, moment(one.started), one.found, one.command.join(" ")])];
 }
 
 function compare(names: string[]): void {
@@ -103,7 +103,12 @@ function Cell({ column, one }: { column: Column; one: RunBrief }) {
   if (column === "ranks") return <td class="number">{one.world_size}</td>;
   if (column === "host") return <td class="mono">{one.host || "–"}</td>;
   if (column === "started") return <td class="nowrap" title={moment(one.started)}>{ago(one.started)}</td>;
+  if (column === "found") return <td class="cut found-cell" title={foundIn(one)}>{foundIn(one) || <span class="dim">–</span>}</td>;
   return <td class="mono cut" style={{ maxWidth: "360px" }} title={one.command.join(" ")}>{one.command.join(" ") || "–"}</td>;
+}
+
+function foundIn(one: RunBrief): string {
+  return lang.value === "zh" ? one.found_zh : one.found;
 }
 
 /** Words must all occur; `status:paused`, `hits>0`, `loss<2`, `step>100` narrow by value. */
@@ -118,7 +123,7 @@ export function matching(all: RunBrief[], text: string): RunBrief[] {
       const want = Number(bound[3]);
       return bound[2].startsWith("<") ? have < want || (bound[2] === "<=" && have === want) : have > want || (bound[2] === ">=" && have === want);
     }
-    return `${one.run} ${one.command.join(" ")} ${one.host}`.toLowerCase().includes(word);
+    return `${one.run} ${one.command.join(" ")} ${one.host} ${one.found}`.toLowerCase().includes(word);
   }));
 }
 
@@ -128,7 +133,7 @@ export function sorted(all: RunBrief[], sort: string): RunBrief[] {
   const of = (one: RunBrief): number | string =>
     name === "started" ? one.started : name === "step" ? one.step : name === "hits" ? one.hits : name === "ranks" ? one.world_size
       : name === "loss" ? (Number.isFinite(num(one.loss)) ? num(one.loss) : Infinity)
-      : name === "state" ? (one.live ? one.phase : one.state) : name === "host" ? one.host : name === "command" ? one.command.join(" ") : one.run;
+      : name === "state" ? (one.live ? one.phase : one.state) : name === "host" ? one.host : name === "found" ? one.found : name === "command" ? one.command.join(" ") : one.run;
   return [...all].sort((a, b) => {
     const [x, y] = [of(a), of(b)];
     return down * (typeof x === "number" && typeof y === "number" ? x - y || 0 : String(x).localeCompare(String(y))) || b.started - a.started;
