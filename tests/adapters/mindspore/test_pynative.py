@@ -219,6 +219,28 @@ def test_optimizers_called_after_one_backward_share_a_step() -> None:
     assert len(recording.updates) == 3
 
 
+def test_updates_after_all_gradients_share_a_step_from_the_first_on() -> None:
+    recording, adapter = Recording(), adapter_named("mindspore")
+    maker, judge = settle(Plain()), settle(nn.SequentialCell(nn.Dense(2, 1), nn.Dense(1, 1)))
+    # The second layer of the judge is differentiated and never updated: it must not hold up the step.
+    optimizers = [nn.SGD(judge.trainable_params()[:2], 0.1), nn.SGD(maker.trainable_params(), 0.1)]
+    gradients_of = [
+        ms.value_and_grad(lambda x: judge(maker(x)).sum(), None, tuple(network.trainable_params()))
+        for network in (judge, maker)
+    ]
+    adapter.attach(recording)
+    try:
+        adapter.set_level("guard")
+        for _ in range(3):
+            found = [differentiate(ms.Tensor(INPUTS))[1] for differentiate in gradients_of]
+            for optimizer, gradients in zip(optimizers, found):
+                optimizer(gradients[: len(optimizer.parameters)])
+    finally:
+        adapter.detach()
+    assert recording.events == ["going_live", *[*["before_update", "after_update"] * 2, "step_done"] * 3]
+    assert [len(update.losses) for update in recording.updates] == [2, 2, 2]
+
+
 @pytest.mark.parametrize("whose", ["amp", "misstep"])
 def test_an_update_that_a_loss_scale_skips_is_told(whose: str) -> None:
     from mindspore import amp

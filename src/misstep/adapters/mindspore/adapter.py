@@ -295,6 +295,7 @@ class MindSporeAdapter(Facts, Again):
                 if self.capsule is not None:
                     rest = self.capsule.instead(rest)
                 self.updates.tell_loss(result)
+                self.updates.differentiated(weights)
                 self.tape.backward_begins(result, obj, operation, weights, rest)
         self.busy = True
         self.cells[PHASE] = BACKWARD

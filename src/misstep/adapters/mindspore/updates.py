@@ -1,8 +1,8 @@
 """Where a step of MindSpore training ends: an optimizer is called, or a loss scale skips the call.
 
 A step is one update. Several optimizers called after one backward share a step; one that is called twice, or another
-forward in between, begins the next. With a single optimizer the step ends with its update; with several, when the next
-forward begins.
+forward in between, begins the next. With a single optimizer the step ends with its update; with several, or while there
+are gradients that nobody was given yet, when the next forward begins.
 """
 
 from __future__ import annotations
@@ -38,6 +38,10 @@ class Updates:
         """By id of a parameter."""
         self.stepped: list[nn.Cell] = []
         """Optimizers that have updated their weights in this step."""
+        self._awaiting: set[int] = set()
+        """Weights, by id, whose gradients are there and no optimizer was given yet."""
+        self._idle: set[int] = set()
+        """Weights that are differentiated and never updated."""
         self.loss_scale: float | None = None
         self.scaler: Any = None
         """MindSpore's own loss scale, where a functional loop uses one."""
@@ -62,6 +66,11 @@ class Updates:
 
     def loss_so_far(self) -> float | None:
         return tensors.number(self.losses[-1]) if self.losses else None
+
+    def differentiated(self, weights: Any) -> None:
+        """Backward gives gradients of these weights."""
+        self._awaiting.update(id(weight) for weight in tensors.leaves(weights))
+        self._awaiting -= self._idle
 
     # ── one update ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -122,7 +131,9 @@ class Updates:
             adapter.tape.clear()
             self.held.let_go()
         self.stepped.extend(optimizers)
-        if whole or sum(1 for _ in adapter.names.optimizers()) <= 1:
+        self._awaiting.difference_update(id(weight) for one in optimizers for weight in one.parameters)
+        alone = sum(1 for _ in adapter.names.optimizers()) <= 1
+        if whole or (alone and not self._awaiting):
             self.close()
 
     def skip(self, optimizer: nn.Cell, scale: float | None) -> None:
@@ -190,6 +201,8 @@ class Updates:
         read = [tensors.number(loss) for loss in self.losses]
         losses = tuple(loss for loss in read if loss is not None)
         self.losses, self.stepped, self._rate = [], [], None
+        self._idle |= set() if overflow else self._awaiting
+        self._awaiting.clear()
         scale = self.loss_scale if self.scaler is None else self._scale_before
         update = Update(
             loss=losses[-1] if losses else None,
