@@ -195,7 +195,7 @@ class RunBrief(Part):
     spark: tuple[Number | None, ...] = ()
     """The last losses, at most 64."""
     found: str = ""
-    """The first bad value, else the first finding."""
+    """The first bad value, else the first finding, else the exception that ended it."""
     found_zh: str = ""
 
 

@@ -1,5 +1,5 @@
 """What the list shows of a run that nobody tells about: how many hits it had, the curve of its last losses, and
-what was found: the first bad value, else the first finding.
+what was found: the first bad value, else the first finding, else the exception.
 
 Read from the ends of the journals without decoding what lies between, and kept as long as the journals do not grow.
 """
@@ -18,7 +18,8 @@ from misstep.store.layout import rank_paths
 
 LOSSES = 64
 _HIT, _STEP = b'\n{"kind":"hit"', b'\n{"kind":"step"'
-_VERDICT, _FINDING = b'\n{"kind":"verdict"', b'\n{"kind":"finding"'
+_VERDICT, _FINDING, _EXCEPTION = (b'\n{"kind":"%s"' % kind for kind in (b"verdict", b"finding", b"exception"))
+_LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,11 @@ def _found(data: mmap.mmap) -> str:
     verdict = _first(data, _VERDICT).get("verdict", {})
     if verdict:
         return f"first bad value: step {verdict.get('step')}, {verdict.get('phase')}, {verdict.get('node')}"
-    return str(_first(data, _FINDING).get("finding", {}).get("title", ""))
+    title = str(_first(data, _FINDING).get("finding", {}).get("title", ""))
+    error = _first(data, _EXCEPTION)
+    if title or not error:
+        return title
+    return f"{error.get('type', '')}: {str(error.get('text', '')).partition(chr(10))[0]}"[:_LONGEST]
 
 
 def _first(data: mmap.mmap, mark: bytes) -> dict[str, Any]:

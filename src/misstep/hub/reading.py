@@ -99,8 +99,9 @@ def scalars(run: Run, tag: str, rank: int, *, points: int) -> ScalarSeries:
     """A curve of the steps, thinned so that every bucket keeps its least and its greatest."""
     if tag not in TAGS:
         raise AddressError(f"no curve is called {tag!r}{nearest(tag, TAGS)}", address=tag)
-    steps = [(step.number, getattr(step, tag)) for step in run.steps(rank)]
-    steps = [(x, y) for x, y in steps if y is not None]
+    # Step 0 is what was there before training: it took no time, and a curve that begins at zero would hide the rest.
+    all_steps = [step for step in run.steps(rank) if step.seconds or tag not in ("seconds", "overhead")]
+    steps = [(step.number, getattr(step, tag)) for step in all_steps if getattr(step, tag) is not None]
     kept = _thinned(steps, points)
     return ScalarSeries(
         tag=tag,

@@ -49,7 +49,7 @@ export function ScalarsPage() {
     <div class="column grow">
       <Tools tags={tags} chosen={chosen} names={names.value} />
       <div class="scroll grow pad">
-        {!tags.length && !loading.value && <div class="empty"><h2>{t("scalars.none")}</h2><p>{t("scalars.noneHelp")}</p></div>}
+        {!tags.length && !loading.value && <div class="empty"><h2>{t("scalars.none")}</h2><p>{names.value.length ? t("scalars.noneHelp") : t("scalars.choose")}</p></div>}
         <div class="charts">
           {chosen.filter((tag) => tags.includes(tag)).map((tag) => <Curves key={tag} tag={tag} names={names.value} />)}
           {names.value.length > 1 && tags.includes("loss") && <Apart names={names.value} base={base} />}

@@ -33,8 +33,11 @@ export function StatsPage() {
   useSteps();
   const steps = useComputed(() => chosenSteps());
   const statistic = query.value.stat ?? "l2";
-  const role = query.value.role ?? "grad";
-  const rows = useComputed(() => matrix(steps.value, query.value.stat ?? "l2", query.value.role ?? "grad"));
+  const there = useComputed(recorded);
+  // Gradients tell most; a compiled network may have shown only its weights.
+  const asked = useComputed(() => query.value.role ?? ["grad", ...ROLES].find((one) => there.value.has(one)) ?? "grad");
+  const role = asked.value;
+  const rows = useComputed(() => matrix(steps.value, query.value.stat ?? "l2", asked.value));
   const scale = useComputed<Scale>(() => scaleOf(Float64Array.from(rows.value.flatMap((row) => row.cells.filter((one): one is number => one !== undefined))), !["mean", "min", "max"].includes(query.value.stat ?? "l2")));
   void look.value;
   const inks: Inks = { neutral: rgb(colour("bg2")), cold: rgb(colour("cold")), hot: rgb(colour("hot")), nan: rgb("#d946ef"), inf: rgb("#facc15") };
@@ -66,7 +69,7 @@ export function StatsPage() {
             );
           }} />
         </div>
-      ) : <div class="empty grow"><h2>{t("stats.none")}</h2><p>{t("stats.noneHelp", { role: said("role", role) })}</p></div>}
+      ) : <div class="empty grow"><h2>{t("stats.none")}</h2><p>{t("stats.noneHelp", { role: said("role", role) })}</p><pre>misstep run --level op python train.py</pre></div>}
       {chosen && <><Splitter of={below} way="h" grows={-1} label={t("split.below")} /><div class="scroll" style={{ height: `${below.value.value}px`, flex: "none" }}><OneTensor address={chosen} statistic={statistic} /></div></>}
     </div>
   );
@@ -102,6 +105,14 @@ function useSteps(): void {
     for (let lane = 0; lane < 4; lane += 1) void one();
     return () => end.abort();
   });
+}
+
+/** The roles of which some step has statistics. */
+function recorded(): Set<string> {
+  const found = new Set<string>();
+  const columns = graph.value?.columns;
+  if (columns) for (const table of tables.value.values()) for (const tensor of table.tensor) found.add(columns.roles[columns.tensors.role[tensor]]);
+  return found;
 }
 
 function matrix(steps: number[], statistic: string, role: string): MatrixRow[] {
