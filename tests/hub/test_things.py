@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import shutil
 import threading
 import urllib.parse
 from collections.abc import Callable, Iterator
@@ -223,6 +224,20 @@ def test_a_checkpoint_is_shown_and_two_are_compared_with_what_only_one_has(ask: 
     assert [one["node"] for one in table["only_right"]] == ["new.weight"]
     assert set(table["sections"]) == {"weights", "optimizer"}
     ask("things/checkpoint", of="arrays", status=400)
+
+
+def test_weights_that_never_moved_over_a_series_of_checkpoints_are_told(ask: Ask, place: Path) -> None:
+    folder = place / "missteps" / "epochs"
+    folder.mkdir()
+    for epoch in (2, 9, 10):
+        weights = {"fc.weight": X * np.float32(epoch), "fc.frozen": X[0], "fc.bias": X[1] * np.float32(min(epoch, 9))}
+        write_safetensors(folder / f"epoch-{epoch}.safetensors", weights)
+    told = ask("things/series", of="epochs/epoch-9.safetensors")
+    assert told["names"] == [f"epochs/epoch-{epoch}.safetensors" for epoch in (2, 9, 10)]
+    assert [address.partition(":")[0] for address in told["unchanged"]] == ["fc.frozen"]
+    alone = ask("things/series", of="b.safetensors")
+    assert (alone["names"], alone["unchanged"]) == (["b.safetensors"], [])
+    shutil.rmtree(folder)
 
 
 def test_a_comparison_without_anything_in_common_says_so(ask: Ask) -> None:

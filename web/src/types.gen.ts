@@ -57,6 +57,15 @@ export interface CheckAsk {
   rank?: number | null;
 }
 
+/** Checkpoints of one training, by their names, and the tensors that are the same in all of them. */
+export interface CheckpointSeries {
+  of: string;
+  names: string[];
+  read: boolean;
+  bytes: number;
+  unchanged: string[];
+}
+
 export interface CheckpointView {
   of: string;
   format: string;

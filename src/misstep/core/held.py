@@ -9,6 +9,7 @@ number, cancelled by it.
     GET  /api/v1/things/tensor?of=&address=&slice=&want=   binary: TensorHeader + data
     GET  /api/v1/things/npy?of=&address=                   a .npy file
     GET  /api/v1/things/checkpoint?of=                     CheckpointView
+    GET  /api/v1/things/series?of=&read=                   CheckpointSeries      a large one is read with read=1
     POST /api/v1/checks              CheckAsk              JobView
     GET  /api/v1/checks/{id}                               HitList
     POST /api/v1/maps                MapText               MapText               with its number
@@ -130,6 +131,19 @@ class CheckpointView(Part):
     extras: dict[str, str]
 
 
+class CheckpointSeries(Part):
+    """Checkpoints of one training, by their names, and the tensors that are the same in all of them."""
+
+    of: str
+    names: tuple[str, ...]
+    """In order; only the one asked for where it stands alone."""
+    read: bool
+    """Small enough, or insisted on; otherwise nobody knows what is unchanged."""
+    bytes: int
+    unchanged: tuple[str, ...]
+    """Addresses."""
+
+
 class MapText(Part):
     """A map file, TOML or JSON; `id` names it in links."""
 
@@ -220,5 +234,5 @@ class ComparisonTable(Part):
 
 
 HELD: tuple[type[Part], ...] = (
-    ThingList, DumpTable, CheckpointView, JobView, MapText, ComparisonTable, CheckAsk, ComparisonAsk,
+    ThingList, DumpTable, CheckpointView, CheckpointSeries, JobView, MapText, ComparisonTable, CheckAsk, ComparisonAsk,
 )  # fmt: skip

@@ -28,6 +28,7 @@ from misstep.hub.hub import Hub
 from misstep.hub.jobs import Job, Jobs, Progress
 from misstep.hub.maps import Maps
 from misstep.hub.reading import columns_of
+from misstep.hub.series import series_of
 from misstep.hub.things import Opened, Things
 from misstep.hub.views import bound, json_response
 from misstep.store.foreign.source import TensorSource
@@ -57,6 +58,7 @@ def routes(hub: Hub) -> list[Route]:
         "/things/tensor": desk.tensor,
         "/things/npy": desk.npy,
         "/things/checkpoint": desk.checkpoint,
+        "/things/series": desk.series,
         "/checks/{id}": desk.hits,
         "/maps/{id}": desk.map_text,
         "/comparisons/{id}": desk.table,
@@ -147,6 +149,11 @@ class Desk:
             return sides.checkpoint_view(self._things.open(asked.text(request, "of")))
 
         return json_response(await asyncio.to_thread(answer))
+
+    async def series(self, _: Hub, request: Request) -> Response:
+        name = self._things.found(asked.text(request, "of")).name
+        insist = asked.integer(request, "read", 0) == 1
+        return json_response(await asyncio.to_thread(lambda: series_of(self._things, name, insist=insist)))
 
     async def check(self, _: Hub, request: Request) -> Response:
         ask: CheckAsk = await asked.body(request, CheckAsk)

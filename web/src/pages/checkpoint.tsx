@@ -10,6 +10,7 @@ import { PairPane } from "../held/pair";
 import { ThingSelect } from "../held/picker";
 import { Progress } from "../held/progress";
 import { short } from "../held/rows";
+import { SeriesNote, stuckOver, useSeries } from "../held/series";
 import { HeldTensor } from "../held/tensor";
 import { fetchThings, sentence, things, thingsKnown } from "../held/things";
 import { told, w } from "../held/words";
@@ -24,7 +25,7 @@ const below = size("ckpt.below", 330, 140, 800);
 const views = signal<Map<string, CheckpointView>>(new Map());
 const wrong = signal("");
 const worker = new Worker<ComparisonTable>("comparisons");
-const FILTERS = ["all", "changed", "same", "bad", "alone", "weights", "optimizer"] as const;
+const FILTERS = ["all", "changed", "same", "bad", "stuck", "alone", "weights", "optimizer"] as const;
 type Filter = (typeof FILTERS)[number];
 let asked = "";
 
@@ -59,6 +60,7 @@ function start(force = false): void {
 
 export function CheckpointPage() {
   useEffect(() => void fetchThings(), []);
+  useSeries();
   useSignalEffect(() => {
     for (const name of [query.value.a, query.value.b]) {
       if (!name || views.peek().has(name)) continue;
@@ -135,17 +137,19 @@ function fits(line: Line, only: Filter): boolean {
   if (only === "changed") return line.change === "changed" || line.change === "rounding" || line.change === "shape" || line.change === "dtype";
   if (only === "same") return line.change === "same";
   if (only === "bad") return isBad(line.a) || isBad(line.b);
+  if (only === "stuck") return line.a !== null && stuckOver(line.a.address) > 0;
   if (only === "alone") return line.change === "onlyA" || line.change === "onlyB";
   if (only === "weights" || only === "optimizer") return (line.a ?? line.b)?.section === only;
   return true;
 }
 
 function Facts({ one, other, lines, only, two }: { one: CheckpointView; other: CheckpointView | undefined; lines: Line[]; only: Filter; two: boolean }) {
-  const shownFilters = FILTERS.filter((name) => two || !["changed", "same", "alone"].includes(name));
+  const shownFilters = FILTERS.filter((name) => (two || !["changed", "same", "alone"].includes(name)) && (name !== "stuck" || lines.some((line) => fits(line, "stuck"))));
   const bad = lines.filter((line) => fits(line, "bad")).length;
   return (
     <div class="row wrap summary" data-test="ckpt-facts">
       <span class={`pill ${bad ? "tone-error" : "tone-ok"}`}><Icon name={bad ? "target" : "check"} /><span>{bad ? w("ckpt.suspicious", { n: count(bad) }) : w("ckpt.finite")}</span></span>
+      <SeriesNote />
       {[one, ...(other ? [other] : [])].map((view, at) => <span key={view.of} class="nowrap"><b>{two ? (at ? "B" : "A") : ""}</b> <span class="chip">{view.format}</span> {w("ckpt.parameters", { n: count(view.parameters), tensors: count(view.weights.length) })}{view.checksum === "right" ? ` · ${w("ckpt.checksum")}` : ""}</span>)}
       {Object.entries(one.extras).sort(([x], [y]) => x.length - y.length).slice(0, 2).map(([name, text]) => <span key={name} class="chip dim cut extra" title={`${name} = ${text}`}>{name} = {text}</span>)}
       <span class="grow" />
@@ -156,6 +160,8 @@ function Facts({ one, other, lines, only, two }: { one: CheckpointView; other: C
 
 function StateOf({ weight }: { weight: WeightView | null }) {
   if (!weight) return <span class="dim">–</span>;
+  const over = stuckOver(weight.address);
+  if (over && weight.state === "fine") return <span class="row nowrap tone-warning" style={{ gap: "4px" }}><Icon name="ring" />{w("series.unchanged", { n: count(over) })}</span>;
   const [icon, tone] = STATES[weight.state];
   return <span class={`row nowrap tone-${tone}`} style={{ gap: "4px" }}><Icon name={icon} />{told("state", weight.state.replace(" ", ""))}</span>;
 }
