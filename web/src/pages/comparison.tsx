@@ -87,7 +87,7 @@ export function ComparisonPage() {
             <div class="column panel" style={{ height: `${below.value.value}px`, flex: "none" }}>{chosen >= 0 ? <PairPane table={table} row={chosen} /> : <div class="empty"><p>{w("compare.chooseRow")}</p></div>}</div>
           </div>
           <Splitter of={side} way="v" grows={-1} label={w("compare.sideWidth")} />
-          <div class="column" style={{ width: `${side.value.value}px`, flex: "none" }}>
+          <div class="column compare-side" style={{ width: `${side.value.value}px`, flex: "none" }}>
             <div class="tabs side-tabs">
               <div role="tablist" class="row" aria-label={w("compare.side")}>{TABS.map((one) => <button key={one} role="tab" id={`side-${one}`} aria-selected={tab === one} aria-controls="side-panel" class="plain" onClick={() => change({ tab: one === "graph" ? null : one })}>{told("sideTab", one)}{one === "unmatched" ? ` ${count(table.only_left.length + table.only_right.length)}` : ""}</button>)}</div>
               <span class="grow" />
