@@ -371,13 +371,13 @@ class Session:
         self.replays.arm(adapter, level)
 
     @property
-    def captured(self) -> Level:
-        """The level at which the step under way is watched."""
-    @property
     def expects_capsule(self) -> bool:
         """Whether training begins with a step out of a file: an adapter must be live before it calls anything."""
         return bool(self.settings.capsule)
 
+    @property
+    def captured(self) -> Level:
+        """The level at which the step under way is watched."""
         return self._level
 
     def _array(self, tensor: Any) -> Array:

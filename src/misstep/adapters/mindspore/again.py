@@ -74,17 +74,6 @@ class Again:
         replayed, self.replayed = replay_update(cast("MindSporeAdapter", self))
         return replayed
 
-    def take_over(self, replayed: Replayed) -> None:
-        """From here on the step under way is what its replay showed."""
-        assert self.replayed is not None
-        self.listener.frame.become(replayed.frame)
-        self.flow.take_over(self.replayed)
-
-    def batch(self) -> Batch | None:
-        return None if self.search is None else self.search.batch()
-
-    def bad_with(self, samples: Sequence[int], healthy: Sequence[int]) -> bool:
-        assert self.search is not None
     # ── in another process ────────────────────────────────────────────────────────────────────────────────────
 
     def save_capsule(self, path: Path, *, step: int, most_bytes: int, frame: Frame | None = None) -> Capsule:
@@ -119,6 +108,17 @@ class Again:
 
     # ── what a replay found ───────────────────────────────────────────────────────────────────────────────────
 
+    def take_over(self, replayed: Replayed) -> None:
+        """From here on the step under way is what its replay showed."""
+        assert self.replayed is not None
+        self.listener.frame.become(replayed.frame)
+        self.flow.take_over(self.replayed)
+
+    def batch(self) -> Batch | None:
+        return None if self.search is None else self.search.batch()
+
+    def bad_with(self, samples: Sequence[int], healthy: Sequence[int]) -> bool:
+        assert self.search is not None
         return self.search.bad_with(samples, healthy)
 
     def sample(self, tensor: Any, index: int) -> Array:
