@@ -8,6 +8,7 @@ typedef double VD __attribute__((vector_size(MISSTEP_WIDTH)));
 typedef int32_t VI __attribute__((vector_size(MISSTEP_WIDTH)));
 typedef uint32_t VU __attribute__((vector_size(MISSTEP_WIDTH)));
 typedef int16_t VH __attribute__((vector_size(MISSTEP_WIDTH)));
+typedef uint16_t VUH __attribute__((vector_size(MISSTEP_WIDTH)));
 typedef int64_t VL __attribute__((vector_size(MISSTEP_WIDTH)));
 typedef uint64_t VQ __attribute__((vector_size(MISSTEP_WIDTH)));
 
@@ -37,6 +38,7 @@ INLINE VD lesser(VD a, VD b) { return _mm256_min_pd(a, b); }
 INLINE VD greater(VD a, VD b) { return _mm256_max_pd(a, b); }
 INLINE unsigned sign_bits(VF v) { return (unsigned)_mm256_movemask_ps(v); }
 INLINE unsigned sign_bits(VD v) { return (unsigned)_mm256_movemask_pd(v); }
+INLINE unsigned sign_bits(VH v) { return (unsigned)_mm256_movemask_epi8((__m256i)v) & 0xaaaaaaaau; }  // of 32 bytes
 #elif MISSTEP_LEVEL == 3
 INLINE VF lesser(VF a, VF b) { return _mm512_min_ps(a, b); }
 INLINE VF greater(VF a, VF b) { return _mm512_max_ps(a, b); }
@@ -44,6 +46,7 @@ INLINE VD lesser(VD a, VD b) { return _mm512_min_pd(a, b); }
 INLINE VD greater(VD a, VD b) { return _mm512_max_pd(a, b); }
 INLINE unsigned sign_bits(VF v) { return (unsigned)_mm512_movepi32_mask((__m512i)v); }
 INLINE unsigned sign_bits(VD v) { return (unsigned)_mm512_movepi64_mask((__m512i)v); }
+INLINE unsigned sign_bits(VH v) { return (unsigned)_mm512_movepi16_mask((__m512i)v); }
 #else
 INLINE VF lesser(VF a, VF b) { return a < b ? a : b; }
 INLINE VF greater(VF a, VF b) { return a > b ? a : b; }
@@ -85,16 +88,20 @@ struct Signs {
     template <class V> INLINE_MEMBER void add(V a, V b) {
         total += __builtin_popcountll(sign_bits(a) | (uint64_t)sign_bits(b) << (sizeof(V) / sizeof(a[0])));
     }
+    INLINE_MEMBER void add(VH halves) { total += __builtin_popcount(sign_bits(halves)); }
     int64_t count() const { return total; }
 };
 #else
 struct Signs {
+    VUH halves = {};  // a block of 4096 does not overflow them
     VU singles = {};
     VQ doubles = {};
     INLINE_MEMBER void add(VF a, VF b) { singles += ((VU)a >> 31) + ((VU)b >> 31); }
     INLINE_MEMBER void add(VD a, VD b) { doubles += ((VQ)a >> 63) + ((VQ)b >> 63); }
+    INLINE_MEMBER void add(VH both) { halves += (VUH)both >> 15; }
     int64_t count() const {
         int64_t total = 0;
+        for (int i = 0; i < 2 * WF; i++) total += halves[i];
         for (int i = 0; i < WF; i++) total += singles[i];
         for (int i = 0; i < WD; i++) total += (int64_t)doubles[i];
         return total;

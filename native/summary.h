@@ -76,27 +76,27 @@ template <class S> struct Lean {
 };
 
 // Halves are looked at before they are widened: twice as many to a register.
-template <> struct Lean<FromF16> {
-    typedef uint16_t VUH __attribute__((vector_size(MISSTEP_WIDTH)));
+template <class S> struct LeanHalves {
     VH low, high;
-    VUH signs = {};  // a block of 4096 does not overflow them
+    Signs signs;
     INLINE_MEMBER void begin(const uint16_t *p) { low = high = load<VH>(p) & 0x7fff; }
     INLINE_MEMBER void add(const uint16_t *p, VF, VF, VF, VF) {
         VH both = load<VH>(p), size = both & 0x7fff;
+        signs.add(both);
         low = smaller_size(size, low);
         high = larger_size(size, high);
-        signs += (VUH)both >> 15;
     }
     void finish(Partial &out) const {
         uint16_t smallest = (uint16_t)low[0], largest = (uint16_t)high[0];
         for (size_t i = 0; i < sizeof(VH) / 2; i++) {
             smallest = (uint16_t)low[i] < smallest ? (uint16_t)low[i] : smallest;
             largest = (uint16_t)high[i] > largest ? (uint16_t)high[i] : largest;
-            out.signs += signs[i];
         }
-        out.min = FromF16::one(&smallest), out.max = FromF16::one(&largest);
+        out.min = S::one(&smallest), out.max = S::one(&largest), out.signs = signs.count();
     }
 };
+template <> struct Lean<FromF16> : LeanHalves<FromF16> {};
+template <> struct Lean<FromBF16> : LeanHalves<FromBF16> {};
 
 template <class S, Mode MODE> static Partial run(const typename S::item *p, int64_t n, typename S::real shift) {
     using V = typename S::vec;
