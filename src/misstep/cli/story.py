@@ -59,6 +59,7 @@ def tell_story(console: Console, run: Run, *, most: int) -> None:
             if line:
                 console.print(Padding(Text(line), (0, 0, 0, 2)))
     _tell_loss(console, run.steps())
+    _tell_curves(console, run, most=most)
     _tell_scale(console, run)
     warnings = [said(str(event.facts.get("text", ""))) for event in run.events("warning")]
     if run.lost:
@@ -226,6 +227,19 @@ def _tell_loss(console: Console, steps: list[Step]) -> None:
     console.print(Text(text))
 
 
+def _tell_curves(console: Console, run: Run, *, most: int) -> None:
+    """The numbers a program recorded beside its loss."""
+    curves: dict[str, list[tuple[int, float]]] = {}
+    for event in run.events("scalar"):
+        curves.setdefault(str(event.facts["tag"]), []).append((int(event.facts["step"]), float(event.facts["value"])))
+    lines = []
+    for tag, points in sorted(curves.items()):
+        (begin, first), (end, last) = points[0], points[-1]
+        lines.append(f"{tag}: " + words.LOSS_WENT(first=number(first), begin=begin, last=number(last), end=end))
+    _tell_lines(console, words.TITLE_CURVES(), lines[:most], style="")
+    tell_more(console, len(lines), most)
+
+
 def _tell_scale(console: Console, run: Run) -> None:
     """How a gradient scaler fared: its scale, the updates it left out, and which operators overflowed."""
     rank = run.ranks[0] if run.ranks else None
@@ -276,11 +290,11 @@ def numbers_table(first_column: str, rows: Iterable[tuple[str, TensorStats]]) ->
         table.add_row(
             Text(name, style="" if stats.finite else "red"),
             number(stats.mean),
-            number(stats.std),
+            number(stats.std) if stats.dtype != "unknown" else "",
             number(stats.min),
             number(stats.max),
             f"{stats.nonfinite:,}" if stats.nonfinite else "",
-            Text(f"{stats.dtype} {list(stats.shape)}"),
+            Text(f"{stats.dtype} {list(stats.shape)}" if stats.dtype != "unknown" else ""),
         )
     return table
 

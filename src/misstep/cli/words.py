@@ -190,6 +190,7 @@ SCALE_WENT = Text(
     "第 {begin} 步 {first} → 第 {end} 步 {last}；{all} 次更新中因溢出跳过 {skipped} 次",
 )
 SKIPPED_AT = Text("before step {step}: {place}", "第 {step} 步之前：{place}")
+TITLE_CURVES = Text("recorded numbers", "记录的数值")
 TITLE_DAMAGE = Text("damage", "损坏")
 TITLE_WARNINGS = Text("warnings", "警告")
 NO_VERDICT = Text("no NaN or Inf was born in this run.", "此次运行没有产生 NaN 或 Inf。")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import mmap
 import os
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from misstep.core.finding import Verdict
 from misstep.core.run import FORMAT_VERSION, RunInfo, RunState, Step
-from misstep.errors import RunNotFound, RunTooNew, nearest
+from misstep.errors import FormatError, RunNotFound, RunTooNew, nearest
 from misstep.settings import Settings
 from misstep.store.codec import decode, encode, from_json, to_json
 from misstep.store.journal import unseal
@@ -285,7 +286,21 @@ def _run_directories(folder: Path) -> list[Path]:
             found = [Path(entry.path) for entry in entries if entry.is_dir() and not entry.name.startswith(".")]
     except OSError:
         return []
-    return sorted(directory for directory in found if is_run(directory))
+    runs = sorted(directory for directory in found if is_run(directory))
+    return runs + _summaries_as_runs(sorted({folder, *found} - {*runs}))
+
+
+def _summaries_as_runs(folders: list[Path]) -> list[Path]:
+    """A summary folder of MindSpore among the runs is one of them; one that cannot be read is passed over."""
+    from misstep.store.foreign.mindspore_summary import looks_like_summary
+    from misstep.store.foreign.summary_run import summary_run
+
+    runs = []
+    for folder in folders:
+        with contextlib.suppress(OSError, FormatError):
+            if looks_like_summary(folder):
+                runs.append(summary_run(folder))
+    return runs
 
 
 def _started(directory: Path) -> tuple[float, str]:

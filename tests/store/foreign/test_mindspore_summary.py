@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -121,6 +123,35 @@ class TestWhatMindSporeWrote:
         )
         assert done.returncode == 0, done.stderr
         assert "8 steps" in done.stdout
+
+    def test_the_first_bad_value_that_was_recorded_is_its_verdict(
+        self, written: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert open_run(written / "collected").verdict is None
+        verdict = open_run(written / "by_hand").verdict
+        assert verdict is not None
+        assert verdict.sentence() == "step 1, optimizer, values: param has 1 NaN and 1 Inf"
+        assert main(["show", str(written / "by_hand")]) == 0
+        told = capsys.readouterr().out
+        assert "values:param@1" in told
+        assert "loss: 0.5 at step 1 → 1.5 at step 3" in told
+        assert main(["show", str(written / "by_hand"), "values"]) == 0
+        assert "unknown" not in capsys.readouterr().out
+
+    def test_folders_of_summaries_are_listed_as_runs_and_found_by_name(
+        self, written: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        broken = tmp_path / "broken"
+        broken.mkdir()
+        (broken / "events.out.events.summary.1.0.host_MS").write_bytes(b"nothing of the kind")
+        shutil.copytree(written / "by_hand", tmp_path / "grown")
+        assert main(["ls", "--dir", str(tmp_path), "--json"]) == 0
+        listed = {one["name"]: one["steps"] for one in json.loads(capsys.readouterr().out)}
+        assert listed["grown"] == 3
+        assert open_run("grown", tmp_path).steps()[-1].loss == 1.5
+        (file,) = (written / "collected").glob("*_MS")
+        shutil.copy(file, tmp_path / "grown")
+        assert open_run("grown", tmp_path).history("conv.weight:param")["step"].tolist()[-1] == 8
 
     def test_open_tells_it_too_with_the_commands_for_more(
         self, written: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -101,7 +101,7 @@ def looks_like_summary(path: Path) -> bool:
     """True for a folder that holds event files of MindSpore, or such a file."""
     if path.is_file():
         return FILE.fullmatch(path.name) is not None
-    return path.is_dir() and any(FILE.fullmatch(file.name) for file in path.iterdir() if file.is_file())
+    return path.is_dir() and any(FILE.fullmatch(file.name) and file.is_file() for file in path.iterdir())
 
 
 def read_summary(path: str | Path) -> Summary:

@@ -5,12 +5,14 @@
     graph               nodes and edges                           lineage           the run's settings, and an event
 
 A histogram knows count, NaN, Inf, min, max and sum; what it does not know (std, l2, how many are zero) stays NaN or 0.
-The run is written into a folder that lives as long as this process, from what the event files hold now.
+The first bad value among all of them is the verdict. The run is written into a folder that lives as long as this
+process, from what the event files hold now; while they grow, whoever looks again gets a new one.
 """
 
 from __future__ import annotations
 
 import atexit
+import math
 import shutil
 import tempfile
 from pathlib import Path
@@ -18,15 +20,18 @@ from typing import Any
 
 import numpy as np
 
-from misstep.core.address import Address
-from misstep.core.graph import Node, TensorKey
+from misstep.core.address import Address, Role
+from misstep.core.finding import TensorFact, Verdict
+from misstep.core.graph import Node, Phase, TensorKey
 from misstep.core.run import RunInfo, Step
 from misstep.core.stats import DTYPE_CODES, HEAD, SUMMARY, Array
 from misstep.store.foreign.elements import name_of
-from misstep.store.foreign.mindspore_summary import Histogram, Summary, read_summary
+from misstep.store.foreign.mindspore_summary import FILE, Histogram, Summary, read_summary
 from misstep.store.writer import RunWriter
 
-_MADE: dict[Path, Path] = {}
+_MADE: dict[Path, tuple[int, Path]] = {}
+"""By summary folder: how many bytes its event files had, and the run made of them."""
+_LOSSES = ("loss/auto", "loss", "Loss")
 
 
 def summary_run(path: str | Path) -> Path:
@@ -35,11 +40,13 @@ def summary_run(path: str | Path) -> Path:
     >>> open_run(summary_run("summary_dir")).steps()[-1].loss
     """
     where = Path(path).resolve()
-    if where not in _MADE:
+    files = where.iterdir() if where.is_dir() else [where]
+    size = sum(file.stat().st_size for file in files if FILE.fullmatch(file.name))
+    if where not in _MADE or _MADE[where][0] != size:
         home = Path(tempfile.mkdtemp(prefix="misstep-summary-"))
         atexit.register(shutil.rmtree, home, ignore_errors=True)
-        _MADE[where] = write_summary_run(read_summary(where), home / (where.name or "summary"))
-    return _MADE[where]
+        _MADE[where] = size, write_summary_run(read_summary(where), home / (where.name or "summary"))
+    return _MADE[where][1]
 
 
 def write_summary_run(summary: Summary, target: Path) -> Path:
@@ -55,7 +62,7 @@ def write_summary_run(summary: Summary, target: Path) -> Path:
     )
     writer = RunWriter(target, 0, info)
     tables = _Tables(writer, summary)
-    losses = _curve(summary, "loss/auto", "loss", "Loss")
+    losses = _curve(summary, *_LOSSES)
     rates = _curve(summary, "learning_rate", "lr", "learning_rate/auto")
     by_step: dict[int, dict[int, Histogram]] = {}
     for tag, histograms in summary.histograms.items():
@@ -79,12 +86,43 @@ def write_summary_run(summary: Summary, target: Path) -> Path:
     for tag, images in summary.images.items():
         for image in images:
             writer.event("image", tag=tag, step=image.step, height=image.height, width=image.width)
+    verdict = first_bad(summary)
+    if verdict is not None:
+        writer.verdict(verdict)
     if summary.lineage:
         writer.event("lineage", lineage=summary.lineage, dataset=summary.dataset_graph)
     for sentence in summary.damage:
         writer.event("warning", text=sentence)
     writer.end("finished")
     return target
+
+
+def first_bad(summary: Summary) -> Verdict | None:
+    """The first NaN or Inf a summary recorded; in one step what is computed comes before the loss and the weights."""
+    found: list[tuple[int, int, str, Role, int, int]] = []
+    for tag, tensors in summary.tensors.items():
+        for step, values in tensors:
+            if values.dtype.kind not in "biu" and not np.isfinite(values.astype(np.complex128)).all():
+                found.append((step, 0, tag, "output", int(np.isnan(values).sum()), int(np.isinf(values).sum())))
+    for tag, points in summary.scalars.items():
+        is_loss = tag in _LOSSES
+        for point in points:
+            if not math.isfinite(point.value):
+                nan = int(math.isnan(point.value))
+                name = "loss" if is_loss else tag
+                found.append((point.step, int(is_loss), name, "loss" if is_loss else "output", nan, 1 - nan))
+    for tag, histograms in summary.histograms.items():
+        for one in histograms:
+            if one.nan or one.pos_inf or one.neg_inf:
+                name = tag.removesuffix("/auto")
+                found.append((one.step, 2, name, "param", one.nan, one.pos_inf + one.neg_inf))
+    if not found:
+        return None
+    step, order, name, role, nan, inf = min(found)
+    phases: tuple[Phase, ...] = ("forward", "loss", "optimizer")
+    words = " and ".join(f"{count:,} {kind}" for count, kind in ((nan, "NaN"), (inf, "Inf")) if count)
+    fact = TensorFact(f"{name}:{role}@{step}", words, nan=nan, inf=inf)
+    return Verdict(step, 0, phases[order], "nan" if nan else "inf", name, outputs=(fact,))
 
 
 class _Tables:
