@@ -104,6 +104,16 @@ def test_a_compiled_step_that_goes_wrong_is_named_by_operator_and_line(style: St
     assert result.weights == train(style, **options).weights
 
 
+def test_weights_that_cost_too_much_to_keep_are_not_kept_and_that_is_said(
+    adapter: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("misstep.adapters.mindspore.eager._ALWAYS_HELD_MB", 0)
+    monkeypatch.setattr("misstep.adapters.mindspore.eager._AFFORDABLE", 0.0)
+    options: dict[str, Any] = {"mode": ms.GRAPH_MODE, "model_of": lambda fault: Failing(), "steps": 1}
+    with pytest.raises(AssertionError, match=r"to keep 0 MB of weights.*MISSTEP_PYNATIVE=1 misstep run"):
+        watch(adapter, lambda: train("one_step", **options))
+
+
 def test_whoever_walks_from_node_to_node_walks_through_a_compiled_step(adapter: Any) -> None:
     bare = train("one_step", **GRAPH)
     recording, result = watch(adapter, lambda: train("one_step", **GRAPH), stepping=True, level="module")

@@ -46,7 +46,8 @@ class Again:
     @property
     def seen_too_late(self) -> bool:
         """The step under way was compiled together with its update: its loss is known once its weights have moved."""
-        return self.tape.compiled is not None and self.tape.compiled.weights is not None
+        call = self.tape.compiled
+        return call is not None and (call.weights is not None or bool(call.not_kept))
 
     @property
     def listener(self) -> Listener:

@@ -13,7 +13,7 @@ import contextlib
 import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from time import perf_counter_ns
+from time import perf_counter_ns, process_time
 from typing import TYPE_CHECKING, Any
 
 import mindspore as ms
@@ -24,7 +24,7 @@ from misstep.adapters.flow import Flow
 from misstep.adapters.frame import Frame
 from misstep.adapters.mindspore import tensors
 from misstep.adapters.mindspore.mode import pynative
-from misstep.adapters.mindspore.moment import Randomness
+from misstep.adapters.mindspore.moment import Copies, Randomness
 from misstep.adapters.mindspore.ops import OperatorWatch
 from misstep.adapters.mindspore.tape import Tape
 from misstep.adapters.replaying import QuietListener, Replayed
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 
 MOST_HELD_MB = 256
 """Weights kept before a compiled step that updates them itself, should it have to be run again."""
+_ALWAYS_HELD_MB = 4
+_AFFORDABLE = 0.1
+"""Share of a step that keeping more than a few MB may take: a large network on a small batch copies for longer."""
+_BYTES_PER_SECOND = 8e9
 LOSS_AGREES = 1e-4
 """Relative. Fused and reordered float32 sums of a few thousand terms stay below 1e-5; a fault is far above."""
 GRADIENT_AGREES = 1e-2
@@ -62,9 +66,10 @@ class CompiledCall:
 
     eagerly: Callable[[], Any]
     optimizers: Sequence[nn.Cell]
-    weights: list[tuple[ms.Parameter, Any]] | None = None
+    weights: Copies | None = None
     """As they were before; None when the call did not move them."""
-    too_large: bool = False
+    not_kept: str = ""
+    """Why the weights it moves are not there."""
 
 
 @dataclass(slots=True)
@@ -81,17 +86,29 @@ class EagerStep:
 
 def hold_weights(adapter: MindSporeAdapter, call: CompiledCall) -> None:
     """Keep the weights that a compiled step is about to move."""
+    tape, now = adapter.tape, process_time()
+    seconds, tape.last_held = now - tape.last_held, now
     parameters = {id(one): one for network in adapter.names.networks() for one in network.get_parameters()}
-    if sum(int(one.nbytes) for one in parameters.values()) > MOST_HELD_MB * 2**20:
-        call.too_large = True
+    size = sum(int(one.nbytes) for one in parameters.values())
+    share = size / _BYTES_PER_SECOND / seconds if size > _ALWAYS_HELD_MB * 2**20 else 0.0
+    if size > MOST_HELD_MB * 2**20:
+        call.not_kept = f"it moves {size >> 20} MB of weights, of which no more than {MOST_HELD_MB} are kept"
+    elif share > _AFFORDABLE:
+        call.not_kept = f"to keep {size >> 20} MB of weights before every one would take {share:.0%} of its time"
     else:
-        call.weights = [(one, one.asnumpy().copy()) for one in parameters.values() if not one.has_init]
+        call.weights = tape.weights
+        call.weights.take([one for one in parameters.values() if not one.has_init])
+        return
+    tape.weights.let_go()
 
 
 def run_eagerly(adapter: MindSporeAdapter, call: CompiledCall, *, stepping: bool = False) -> EagerStep:
     """The step in PyNative, every operator watched."""
-    if call.too_large:
-        raise ReplayError(f"a compiled step moves more than {MOST_HELD_MB} MB of weights: they are not kept before it")
+    if call.not_kept:
+        raise ReplayError(
+            f"the compiled step has moved its weights, and {call.not_kept}; to look into it:"
+            f"  MISSTEP_PYNATIVE={adapter.listener.step} misstep run <command>"
+        )
     given: list[Sequence[Any]] = []
     with _weights_back(call), _stage(adapter, given, stepping) as (flow, tape), pynative():
         call.eagerly()
@@ -200,14 +217,15 @@ def _stage(adapter: MindSporeAdapter, given: list[Sequence[Any]], stepping: bool
 @contextlib.contextmanager
 def _weights_back(call: CompiledCall) -> Iterator[None]:
     """The weights from before the step, for as long as it is run again."""
-    now = [(parameter, parameter.asnumpy().copy()) for parameter, _ in call.weights or ()]
-    for parameter, values in call.weights or ():
-        parameter.asnumpy()[...] = values
+    if call.weights is None:
+        yield
+        return
+    now = Copies(call.weights.tensors)
+    call.weights.put_back()
     try:
         yield
     finally:
-        for parameter, values in now:
-            parameter.asnumpy()[...] = values
+        now.put_back()
 
 
 def _parts(network: nn.Cell) -> Iterator[nn.Cell]:

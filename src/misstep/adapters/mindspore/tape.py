@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import mindspore as ms
 from mindspore import nn
 
-from misstep.adapters.mindspore.moment import Networks, NetworkState, Randomness
+from misstep.adapters.mindspore.moment import Copies, Networks, NetworkState, Randomness
 from misstep.adapters.mindspore.tensors import leaves
 
 if TYPE_CHECKING:
@@ -68,12 +68,17 @@ class Tape:
         """Hold gradients too: whoever asked for them is not the user."""
         self.compiled: CompiledCall | None = None
         """The compiled code of this step, which can be run in PyNative."""
+        self.weights = Copies()
+        """Of before a compiled step that moves them itself; memory that is used again at the next."""
+        self.last_held = 0.0
+        """When the last such step began, in CPU time."""
         self.clear()
 
     def arm(self, on: bool) -> None:
         if on != self.armed:
             self.armed = on
             self.clear()
+            self.weights.let_go()
 
     def clear(self) -> None:
         """An update is over: nothing before it can be run again."""
