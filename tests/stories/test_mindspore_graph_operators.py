@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
-from story import RunCommand, RunStory
+from story import RunCommand, RunStory, Write
 
 from misstep.core.address import Address
+from misstep.core.chinese import in_chinese
 
 pytestmark = [pytest.mark.story, pytest.mark.mindspore]
 
@@ -95,3 +97,52 @@ def test_a_gradient_born_in_a_convolution_is_not_blamed_on_the_batch_norm_that_i
     verdict = json.loads(misstep_command("show", "last", "--json").out)["verdict"]
     assert (verdict["step"], verdict["phase"], verdict["op"]) == (1, "backward", "Conv2DBackpropInput")
     assert verdict["source"]["code"] == "y = self.conv2(y)  # planted"
+
+
+FROZEN = """
+    import mindspore as ms, numpy as np
+    from mindspore import nn, ops
+
+    ms.set_context(mode=ms.GRAPH_MODE)
+
+    class Net(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.fc1, self.fc2, self.scale = nn.Dense(8, 16), nn.Dense(16, 4), 1.0
+
+        def construct(self, x):
+            x = self.fc1(x)
+            x = ops.tanh(x * self.scale)  # compiled with the scale of the first step
+            return self.fc2(x)
+
+    net, rng = Net().set_train(), np.random.default_rng(0)
+    x, labels = ms.Tensor(rng.standard_normal((4, 8)).astype(np.float32)), ms.Tensor(np.arange(4).astype(np.int32))
+    optimizer = nn.Adam(net.trainable_params(), 1e-3)
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.CrossEntropyLoss()), optimizer).set_train()
+    for number in (1, 2, 3):
+        net.scale = 1.0 if number < 3 else 3.0
+        step(x, labels)
+"""
+
+
+@pytest.mark.parametrize("level", ["op", "module"])
+def test_where_the_modes_part_is_named_when_the_step_was_dumped_else_how_to_learn_it(
+    level: str, write: Write, misstep_command: RunCommand
+) -> None:
+    write("train.py", FROZEN)
+    asked = {"MISSTEP_PYNATIVE": "2:3"}
+    result = misstep_command("run", "--level", level, sys.executable, "train.py", environment=asked)
+    assert result.exit == 0, result.err
+    agreed, differs = result.run.events("modes")
+    assert agreed.facts["text"].startswith("step 2 was run in PyNative too: the loss agrees with graph mode (")
+    (finding,) = [one for one in result.run.findings if one.rule == "mindspore.modes_differ"]
+    assert "differ" not in in_chinese(finding.advice)
+    if level == "op":
+        line = "train.py:14 `x = ops.tanh(x * self.scale)  # compiled with the scale of the first step`"
+        assert differs.facts["text"].endswith(f"; first different output of Net/Tanh, {line}")
+        (output,) = finding.evidence
+        assert output.endswith("_backbone-Net/Tanh-op0:output@3")
+        assert finding.command == f"misstep show {result.run.path.name} '{output}'"
+    else:
+        assert differs.facts["text"].endswith(" in PyNative")
+        assert finding.command == "MISSTEP_PYNATIVE=3 misstep run --level op --steps 3 …"

@@ -77,13 +77,22 @@ class BothModes:
             session.writer.finding(self._finding(modes))
 
     def _finding(self, modes: Any) -> Finding:
+        step, outputs = modes.step, modes.outputs
+        cause = "code that depends on Python state, a fused operator, or a random number; "
+        if outputs.count:
+            advice = "look at the first output or gradient that differs, and train in PyNative mode meanwhile"
+        else:
+            advice = "train in PyNative mode meanwhile; run the command to learn which operator differs first"
+        evidence = [f"{outputs.compiled}:output@{step}"] if outputs.node else []
+        evidence += [f"{name}:grad@{step}" for name in modes.differing[:8]]
+        run = self._session.run_directory
+        look = f"misstep show {run.name if run else 'last'} '{evidence[0]}'" if evidence else ""
         return Finding(
             rule="mindspore.modes_differ",
             title=f"graph mode and PyNative give different results: {modes.text.removeprefix('the modes differ: ')}",
-            step=modes.step,
+            step=step,
             rank=self._session.rank,
-            evidence=tuple(f"{name}:grad@{modes.step}" for name in modes.differing[:8]),
-            advice="code that depends on Python state, a fused operator, or a random number; look at the first"
-            " gradient that differs, and train in PyNative mode meanwhile",
-            command=f"MISSTEP_PYNATIVE={modes.step}:{modes.step + 2} misstep run …",
+            evidence=tuple(evidence),
+            advice=cause + advice,
+            command=look if outputs.count else f"MISSTEP_PYNATIVE={step} misstep run --level op --steps {step} …",
         )

@@ -77,6 +77,11 @@ SHAPES: tuple[tuple[str, str], ...] = (
         "图 {number} 有数据但没有 .ir 文件；不显示",
     ),
     (r"step (?P<step>\d+) was run in PyNative too: (?P<sentence>.+)", "轮次 {step} 也在 PyNative 中运行：{sentence}"),
+    (r"step (?P<step>\d+) could not be run in PyNative: (?P<why>.+)", "轮次 {step} 无法在 PyNative 中运行：{why}"),
+    (r"these steps will be run in PyNative too: (?P<steps>.+)", "这些轮次也会在 PyNative 中运行：{steps}"),
+    (r"the loss agrees with graph mode(?P<both>.*)", "损失与图模式一致{both}"),
+    (r"loss and gradients agree with graph mode(?P<both>.*)", "损失和梯度与图模式一致{both}"),
+    (r"the modes differ: (?P<sentence>.+)", "两种模式不同：{sentence}"),
     # ranks
     (
         r"rank (?P<rank>\d+) updates with other gradients than rank (?P<other>\d+) though their weights were equal:"
@@ -155,8 +160,13 @@ SHAPES: tuple[tuple[str, str], ...] = (
         "图模式与 PyNative 的结果不同：{sentence}",
     ),
     (
-        r"code that depends on Python state, a fused operator, or a random number; look at the first gradient that"
-        r" differs, and train in PyNative mode meanwhile",
-        "代码依赖 Python 状态、融合算子或随机数；请看第一个不同的梯度，在此期间用 PyNative 模式训练",
+        r"code that depends on Python state, a fused operator, or a random number; look at the first output or gradient"
+        r" that differs, and train in PyNative mode meanwhile",
+        "代码依赖 Python 状态、融合算子或随机数；请看第一个不同的输出或梯度，在此期间用 PyNative 模式训练",
+    ),
+    (
+        r"code that depends on Python state, a fused operator, or a random number; train in PyNative mode meanwhile; run"
+        r" the command to learn which operator differs first",
+        "代码依赖 Python 状态、融合算子或随机数；在此期间用 PyNative 模式训练；运行下面的命令可知哪个算子最先不同",
     ),
 )

@@ -26,6 +26,7 @@ from misstep.adapters.mindspore import tensors
 from misstep.adapters.mindspore.mode import pynative
 from misstep.adapters.mindspore.moment import Copies, Randomness
 from misstep.adapters.mindspore.ops import OperatorWatch
+from misstep.adapters.mindspore.outputs import NOT_DUMPED, OutputsCompared, compare_outputs
 from misstep.adapters.mindspore.tape import Tape
 from misstep.adapters.replaying import QuietListener, Replayed
 from misstep.core.cells import no_cells
@@ -50,7 +51,7 @@ NOISE = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class Modes:
-    """Loss and gradients of one step in graph mode and in PyNative."""
+    """One step in graph mode and in PyNative: its loss, its gradients and, where they were dumped, its outputs."""
 
     step: int
     agree: bool | None
@@ -58,6 +59,7 @@ class Modes:
     text: str
     differing: tuple[str, ...] = ()
     """Gradients that differ, by weight."""
+    outputs: OutputsCompared = NOT_DUMPED
 
 
 @dataclass(slots=True)
@@ -121,6 +123,7 @@ def run_eagerly(adapter: MindSporeAdapter, call: CompiledCall, *, stepping: bool
         gradients = given[-1] if given else tape.results[-1]
         pairs = [(adapter.names.parameter(one), one, gradient) for one, gradient in zip(weights, gradients)]
         flow.gradients((name, one, gradient, adapter.names.users(name)) for name, one, gradient in pairs)
+        flow.settle()
         kept = {name: np.array(tensors.array(gradient)) for name, _, gradient in pairs}
         draws = any(isinstance(cell, nn.Dropout) for state in tape.states.values() for cell in _parts(state.network))
         return EagerStep(flow, tensors.number(last.loss), kept, draws)
@@ -155,6 +158,8 @@ def compare_modes(adapter: MindSporeAdapter, eager: EagerStep) -> Modes:
         "" if compiled is None or eager.loss is None else f"{compiled:.7g} in graph mode, {eager.loss:.7g} in PyNative"
     )
     same = compiled is None or eager.loss is None or _numbers_agree(compiled, eager.loss)
+    listener = adapter.listener
+    outputs = compare_outputs(listener.catalog, listener.frame, eager.flow.listener.frame)
     agree = same and not differing
     if agree:
         compared = "loss and gradients agree" if gradients else "the loss agrees"
@@ -163,11 +168,18 @@ def compare_modes(adapter: MindSporeAdapter, eager: EagerStep) -> Modes:
         what = [] if same else [f"loss {both}"]
         what += [f"{len(differing)} of {len(gradients)} gradients, first {differing[0]}"] if differing else []
         why = "; Dropout draws other numbers in each mode" if eager.draws else ""
-        text = f"the modes differ: {' and '.join(what)}{why}"
-    modes = Modes(adapter.listener.step, agree, text, differing)
+        text = f"the modes differ: {' and '.join(what)}{_where(outputs)}{why}"
+    modes = Modes(listener.step, agree, text, differing, outputs)
     if adapter.on_modes is not None:
         adapter.on_modes(modes)
     return modes
+
+
+def _where(outputs: OutputsCompared) -> str:
+    """Where the modes part; nothing when the compiled step was not dumped."""
+    if outputs.node:
+        return f"; first different {outputs}"
+    return f"; {outputs.count} outputs of the forward agree" if outputs.count else ""
 
 
 def tell_failure(adapter: MindSporeAdapter, error: Exception) -> None:
