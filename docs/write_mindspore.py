@@ -13,16 +13,18 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.contract.graph_mode import ELSEWHERE, REASONS  # noqa: E402
+from tests.contract import graph_mode  # noqa: E402
+from tests.contract.graph_mode import REASONS  # noqa: E402
 
-CONTRACT = ROOT / "tests" / "contract" / "adapter_contract.py"
+CONTRACTS = [ROOT / "tests" / "contract" / name for name in ("adapter_contract.py", "replay_contract.py")]
+ELSEWHERE = {**graph_mode.ELSEWHERE, **graph_mode.AGAIN}
 PAGES = {"en": "mindspore.md", "zh": "mindspore.zh.md"}
 BEGIN, END = "<!-- support table, written by docs/write_mindspore.py -->", "<!-- end of the support table -->"
 
 
 def facts() -> list[str]:
-    """The facts of the contract, in its order."""
-    return re.findall(r"def test_(\w+)\(", CONTRACT.read_text(encoding="utf-8"))
+    """The facts of the contracts, in their order."""
+    return [fact for path in CONTRACTS for fact in re.findall(r"def test_(\w+)\(", path.read_text(encoding="utf-8"))]
 
 
 def table(language: str) -> str:

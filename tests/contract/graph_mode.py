@@ -21,6 +21,10 @@ REASONS = {
         "told as a bad loss: the batch goes into compiled code; nodes come with `--level op`",
         "报告为损失异常：批数据直接进入编译后的代码；节点数据用 `--level op`",
     ),
+    "capsule": (
+        "no capsules: compiled code cannot be given other weights; `misstep replay` says what to run instead",
+        "没有 capsule：编译的代码换不进别的权重；`misstep replay` 会提示改用什么命令",
+    ),
 }
 
 ELSEWHERE: dict[str, str] = {
@@ -41,3 +45,10 @@ ELSEWHERE: dict[str, str] = {
     "while_stepping_every_module_and_the_optimizer_are_places": WALK,
 }
 """By fact of the contract: the test that proves it in its own way, or a reason of REASONS why there is none."""
+
+AGAIN: dict[str, str] = {
+    "a_capsule_plays_the_same_step_bit_for_bit_in_a_training_that_never_came_to_it": "capsule",
+    "a_program_that_computes_something_else_is_told_from_the_recorded_step": "capsule",
+    "a_capsule_that_would_be_too_large_is_refused_with_the_way_out": "capsule",
+}
+"""The same for the contract of steps that are run again."""

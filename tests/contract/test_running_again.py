@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from tests.contract import test_mindspore, test_pytorch
+from pathlib import Path
+
+from tests.contract import test_mindspore, test_mindspore_graph, test_pytorch
 from tests.contract.adapter_contract import Kind, Training
-from tests.contract.replay_contract import ReplayContract
+from tests.contract.graph_mode import AGAIN
+from tests.contract.replay_contract import Keeping, ReplayContract
 
 
 class TestPyTorch(ReplayContract):
@@ -19,3 +22,21 @@ class TestMindSpore(ReplayContract):
 
     def make(self, kind: Kind) -> Training:
         return test_mindspore.TestMindSpore().make(kind)
+
+
+class TestMindSporeGraph(ReplayContract):
+    adapter_name = "mindspore"
+
+    def make(self, kind: Kind) -> Training:
+        return test_mindspore_graph.TestMindSporeGraph().make(kind)
+
+    def test_a_compiled_step_has_no_capsule_and_the_reason_says_what_to_run(self, tmp_path: Path) -> None:
+        keeping = Keeping(tmp_path / "step.capsule", 1)
+        self.train("mlp", keeping, steps=1)
+        assert keeping.capsule is None
+        assert "MISSTEP_PYNATIVE=1 misstep run" in keeping.refused
+
+
+for fact in AGAIN:
+    assert hasattr(ReplayContract, f"test_{fact}"), f"the contract has no fact {fact!r}"
+    setattr(TestMindSporeGraph, f"test_{fact}", None)
