@@ -159,8 +159,9 @@ class Flow:
     def gradient_of(self, row: int, tensor: Any) -> None:
         """The gradient of the tensor first seen in `row` has arrived: complete, and about to flow into its maker."""
         made: list[int] = []
-        for call, slot in reversed(self._consumers.get(row, ())):  # innermost first, so that it is blamed first
-            found = self._made_by_backward(call, slot, tensor)
+        consumers = self._consumers.get(row, ())
+        for call, slot in reversed(consumers):  # innermost first, so that it is blamed first
+            found = self._made_by_backward(call, slot, tensor, consumers)
             if found is not None:
                 made.append(found)
         owners = self._owners.get(row, [])
@@ -209,7 +210,7 @@ class Flow:
             operators = (
                 [entry for entry in self._consumers.get(row, ()) if entry[0].operator] if row is not None else []
             )
-            made = [self._made_by_backward(call, slot, gradient) for call, slot in operators]
+            made = [self._made_by_backward(call, slot, gradient, operators) for call, slot in operators]
             inputs = tuple(one for one in made if one is not None) or tuple(
                 one for user in users for call in self._calls.get(user, ()) for one in call.gradients
             )
@@ -436,13 +437,18 @@ class Flow:
         if key.role == "output" and key.node != call.node:
             catalog.edge(key.node, call.node, key.slot, slot)
 
-    def _made_by_backward(self, call: Call, slot: int, gradient: Any) -> int | None:
-        """The gradient of an input is what the backward of its consumer made of the gradients of its outputs."""
+    def _made_by_backward(
+        self, call: Call, slot: int, gradient: Any, consumers: Sequence[tuple[Call, int]]
+    ) -> int | None:
+        """The gradient of an input is what the backward of its consumer made of the gradients of its outputs, and the
+        sum over all consumers: whatever reached one of them may have spoiled it."""
+        others = [one for one, _ in consumers if one is not call and one.operator == call.operator]
         upstream = tuple(call.gradients)
+        if not upstream and call.operator:  # its output was hooked in vain: what arrived last is the nearest known
+            upstream = tuple(self.losses) if self._last_gradient is None else (self._last_gradient,)
+        upstream = (*upstream, *(row for one in others for row in one.gradients))
         if not call.operator:
             return self.put(call, "grad_input", slot, gradient, upstream or None)
-        if not upstream:  # its output was hooked in vain: what arrived last is the nearest thing known
-            upstream = tuple(self.losses) if self._last_gradient is None else (self._last_gradient,)
         # The backward of an operator reads what forward left: an overflow there explains a NaN here.
         node = self._backward_node(call.node)
         backward = Call(node, "", call.call, None, operator=True)

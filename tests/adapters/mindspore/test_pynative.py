@@ -284,6 +284,40 @@ def test_an_optimizer_that_changes_nothing_on_this_platform_shows_unchanged_weig
     assert recording.stats("fc1.weight:grad@1").abs_mean > 0
 
 
+class Lengths(nn.Cell):
+    """A vector beside its length: the root of zero has no derivative."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc1, self.fc2 = nn.Dense(3, 5, has_bias=False), nn.Dense(5, 2)
+
+    def construct(self, x: ms.Tensor) -> ms.Tensor:
+        y = self.fc1(x * 0)
+        length = ms.ops.sqrt((y * y).sum(axis=1, keepdims=True))  # planted
+        return self.fc2(y) + length
+
+
+class Tied(nn.Cell):
+    """A weight that two operators use, one of them badly."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc1 = nn.Dense(3, 2, has_bias=False)
+
+    def construct(self, x: ms.Tensor) -> ms.Tensor:
+        scale = ms.ops.sqrt((self.fc1.weight * 0).sum())  # planted
+        return self.fc1(x) + scale
+
+
+@pytest.mark.parametrize("model", [Lengths, Tied])
+def test_a_gradient_that_several_operators_add_to_is_blamed_on_the_one_that_spoiled_it(model: type[nn.Cell]) -> None:
+    recording, _ = watch("functional", level="op", steps=1, model_of=lambda fault: model())
+    verdict = recording.verdict()
+    assert (verdict.phase, verdict.op) == ("backward", "SqrtGrad")
+    assert verdict.source is not None
+    assert verdict.source.code.endswith("# planted")
+
+
 def test_two_networks_keep_their_names_apart() -> None:
     class Maker(nn.Cell):
         def __init__(self) -> None:
