@@ -167,6 +167,13 @@ def test_a_compiled_training_is_controlled_step_by_step(live: Live):
     assert not np.array_equal(debug.tensor("decoder.weight:param"), weight)
     debug.until("step >= 6")
     assert debug.wait("paused").step == 6
+    debug.go()
+    assert debug.pause()["text"] == "pausing at the end of the step"
+    state = debug.wait("paused")
+    assert (state.place, state.reason and state.reason.text) == (None, "paused on request")
+    said: list[str] = []
+    assert not Prompt(debug, said.append).do("p encoder.0:output")
+    assert said[1].endswith("pynative walks through the next step and shows them")
     debug.watch("abs_mean >= 0", on="decoder.weight:param", then="pause")
     debug.go()
     (hit, *_) = debug.wait_hit()

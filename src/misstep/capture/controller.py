@@ -113,6 +113,11 @@ class Controller:
     def wants_nodes(self) -> bool:
         return self._wanted_nodes
 
+    @property
+    def compiled(self) -> bool:
+        """Whether the steps of this training are compiled code."""
+        return self.session.modes is not None and bool(self.session.modes.compiled)
+
     # ── the training thread ──
 
     def initial_pause(self) -> None:
@@ -139,6 +144,7 @@ class Controller:
         spot = Spot(node.name, place.phase, place.when, place.kind, node.type, place.call, node.source)
         self.look.hold()
         with self._cond:
+            self.control.compiled = self.compiled
             verdict = self.control.at_node(spot)
         if verdict != "go":
             self._after(verdict)
@@ -446,7 +452,7 @@ class Controller:
                 queued=(*control.queued(), *self._queued.values()),
                 memory_bytes=self.look.bytes + self.edits.memory_bytes(),
                 memory_limit=int(self.settings.memory_mb * 2**20),
-                compiled=self.session.modes is not None and self.session.modes.compiled,
+                compiled=self.compiled,
             )
 
     def _push(self) -> None:

@@ -17,7 +17,7 @@ from misstep.capture.evidence import EvidenceRoom, RowEvidence
 from misstep.core.evaluate import DryRun, Evaluator
 from misstep.core.graph import TensorKey
 from misstep.core.recommend import recommended
-from misstep.core.stats import DTYPE_NAMES, Array, TensorStats
+from misstep.core.stats import DTYPE_NAMES, INPUTS_BAD, Array, TensorStats
 from misstep.core.watch import Hit, Watchpoint
 from misstep.core.watchtext import parse_watch
 from misstep.settings import Settings
@@ -32,8 +32,11 @@ class Judge:
         self._catalog = catalog
         self._memory_mb = settings.memory_mb
         self._refused_told = 0
+        self._bad_weights: list[tuple[int, set[str]]] = []
+        """Modules that held a weight with NaN or Inf when a step ended; of the last two steps that had such rows."""
 
     def hits(self, step: int, rank: int, head: Array, summary: Array) -> list[Hit]:
+        self._blame_weights(step, head, summary)
         return self.evaluator.evaluate(step, rank, head, summary, self._evidence_for(head, summary, step))
 
     def hits_now(self, frame: Frame, rank: int) -> list[Hit]:
@@ -55,6 +58,25 @@ class Judge:
             f"no room for the previous value of {refused} tensors within memory_mb={self._memory_mb};"
             " their change is not watched"
         )
+
+    def _blame_weights(self, step: int, head: Array, summary: Array) -> None:
+        """A bad weight explains its module's output: else every step after the first NaN had an origin of its own."""
+        bad = np.flatnonzero(summary["nan"] + summary["pos_inf"] + summary["neg_inf"]).tolist()
+        if not bad:
+            self._bad_weights.clear()
+            return
+        before = next((modules for when, modules in reversed(self._bad_weights) if when < step), set())
+        now: set[str] = set()
+        graph = self._catalog.graph
+        for row in bad:
+            key = graph.tensors[int(head["tensor"][row])]
+            name = graph.nodes[key.node].name
+            if key.role == "param":
+                now.add(name.rpartition(".")[0])
+            elif key.role == "output" and name in before:
+                head["flags"][row] |= INPUTS_BAD
+        earlier = [one for one in self._bad_weights if one[0] < step][-1:]
+        self._bad_weights = [*earlier, (step, now or before)]
 
     def _evidence_for(self, head: Array, summary: Array, step: int) -> Callable[[int], RowEvidence]:
         def evidence(row: int) -> RowEvidence:

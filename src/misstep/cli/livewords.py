@@ -65,6 +65,11 @@ ADDED = Text(
 EVERYWHERE = Text("every", "全部")
 STANDS = Text("{phase} at step {step}{place}{reason}", "{phase}，第 {step} 步{place}{reason}")
 UNKNOWN = Text("there is no command {word!r}{nearest}; type help", "没有命令 {word!r}{nearest}；请输入 help")
+COMPILED = Text(
+    "  compiled code keeps its cells, outputs and, with the update in it, gradients to itself;"
+    " pynative walks through the next step and shows them",
+    "  编译后的代码不显露其中的单元、输出以及（连同更新一起编译时）梯度；pynative 逐节点走完下一轮次并显示它们",
+)
 GOODBYE = Text(
     "the run is still paused; it goes on by itself when no debugger is connected for a while",
     "运行仍处于暂停状态；一段时间没有调试器连接后会自动继续",

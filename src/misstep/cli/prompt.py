@@ -21,6 +21,7 @@ from misstep.errors import MisstepError, nearest
 
 _SLICED = re.compile(r"(?P<address>[^\[]+)(?P<slice>\[.*\])?")
 _MOVES = ("c", "s", "n", "to", "until")
+_LOOKS = ("p", "print", "stats", "nan", "hist", "diff", "node")
 
 
 class Prompt:
@@ -88,6 +89,8 @@ class Prompt:
             return True
         except MisstepError as error:
             self.say(str(error))
+            if word in _LOOKS and self.debugger.state.compiled:
+                self.say(words.COMPILED())
         except ValueError as error:
             self.say(f"{word}: {error}")
         return False

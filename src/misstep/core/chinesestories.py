@@ -165,8 +165,8 @@ SHAPES: tuple[tuple[str, str], ...] = (
         "代码依赖 Python 状态、融合算子或随机数；请看第一个不同的输出或梯度，在此期间用 PyNative 模式训练",
     ),
     (
-        r"code that depends on Python state, a fused operator, or a random number; train in PyNative mode meanwhile; run"
-        r" the command to learn which operator differs first",
+        r"code that depends on Python state, a fused operator, or a random number; train in PyNative mode meanwhile;"
+        r" run the command to learn which operator differs first",
         "代码依赖 Python 状态、融合算子或随机数；在此期间用 PyNative 模式训练；运行下面的命令可知哪个算子最先不同",
     ),
 )

@@ -47,6 +47,8 @@ class Control:
         self.held = False
         self.nearest: Callable[[str], str] = lambda node: ""
         """For a node that was never met: '; did you mean decoder.2?', and nothing for one that was."""
+        self.compiled = False
+        """A step is one piece of compiled code: a pause waits for its end."""
         self.queue: list[tuple[Command, float]] = []
         """Commands that wait until the present goal is reached, and when they were typed."""
         self._standing = False
@@ -64,7 +66,7 @@ class Control:
         if self.phase in ("terminating", "detached"):
             return self._verdict()
         goal = self.goal
-        if isinstance(goal, Soon):
+        if isinstance(goal, Soon) and not self.compiled:
             self._pause(Reason("user", "paused on request"))
         elif isinstance(goal, NextNode) and self._is_next(spot):
             self._reach(Reason("node", f"{spot.node} ran ({spot.phase})"))
@@ -226,7 +228,7 @@ class Control:
             self.queue.clear()
             self.goal = Soon()
             self._become("pausing")
-        return "pausing at the next node"
+        return "pausing at the end of the step" if self.compiled else "pausing at the next node"
 
     def _leave(self, op: str) -> str:
         if op == "continue" and self.phase == "running":
