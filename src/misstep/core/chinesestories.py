@@ -27,11 +27,43 @@ SHAPES: tuple[tuple[str, str], ...] = (
     (r"(?P<condition>\w+) (?P<address>\S+:\S+@\S+): (?P<sentence>.+)", "{condition} {address}：{sentence}"),
     (r"the step was run again \((?P<sentence>.+?)\): (?P<then>step .+)", "这一步重新运行过（{sentence}）：{then}"),
     (r"step (?P<step>\d+) was run again from its capsule: (?P<sentence>.+)", "轮次 {step} 从胶囊重新运行：{sentence}"),
+    (r"the step was run again: (?P<sentence>.+)", "这一步重新运行过：{sentence}"),
     (r"the step was not run again: (?P<sentence>.+)", "这一步没有重新运行：{sentence}"),
     (r"no backward of this step was seen", "没有看到这一步的反向"),
     (
         r"no eager backward of this step was seen; compiled code is not run again",
         "没有看到这一步的动态图反向；编译的代码不会重新运行",
+    ),
+    (
+        r"not exact: the update was run again from what it left, not from the weights before it",
+        "不完全一致：更新是从它留下的值重新运行的，而不是从更新前的权重",
+    ),
+    (
+        r"not exact: run from the same weights and not compiled, the update wrote something else to (?P<name>.+)",
+        "不完全一致：从同样的权重、不经编译运行，更新写到 {name} 的值不同",
+    ),
+    (
+        r"the update is compiled together with the network, and cannot be run again by itself",
+        "更新与网络一起编译，不能单独重新运行",
+    ),
+    (
+        r"compiled code cannot be stopped to be given other weights",
+        "编译的代码不能中途停下来换入别的权重",
+    ),
+    (
+        r"the compiled step has moved its weights, and it moves (?P<size>\d+) MB of weights, of which no more than"
+        r" (?P<most>\d+) are kept",
+        "编译的一步已改动权重：共 {size} MB，至多保留 {most} MB",
+    ),
+    (
+        r"the compiled step has moved its weights, and to keep (?P<size>\d+) MB of weights before every one would take"
+        r" (?P<share>\S+) of its time",
+        "编译的一步已改动权重：每步之前保留 {size} MB 权重要占用时的 {share}",
+    ),
+    (r"to look into (?:it|the step):  (?P<command>MISSTEP_PYNATIVE=.+)", "查看它：{command}"),
+    (
+        r"no network was differentiated in this step, which is what a capsule begins with",
+        "这一步没有对任何网络求导，胶囊无从开始",
     ),
     (r"no single sample of the batch is to blame", "这一批中没有哪个样本单独引起它"),
     (r"every part of the batch is healthy", "这一批的每一部分都正常"),
