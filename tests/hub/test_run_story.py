@@ -80,7 +80,7 @@ def test_the_first_bad_value_comes_with_its_samples_and_the_command_that_runs_it
     birth = story(hub)["birth"]
     assert birth["sentence"].startswith("step 2, forward, fc (Linear): output has 3 NaN of 8; inputs were finite")
     assert (birth["node"], birth["command"]) == ("fc", "misstep replay stuck@2")
-    assert birth["notes"] == ["exact", "samples 1, 2 of the 8 in the batch cause it"]
+    assert birth["notes"] == ["the step was run again: exact", "samples 1, 2 of the 8 in the batch cause it"]
     said = story(hub, "zh")["birth"]["sentence"]
     born, *rest = said.split("；")
     assert born == "轮次 2，前向，fc (Linear)：output 的 8 个元素中有 3 个 NaN"

@@ -168,7 +168,7 @@ def _tell_verdict(console: Console, verdict: Verdict, *, ranks: int) -> None:
     if facts.row_count:
         console.print(Padding(facts, (0, 0, 0, 2)))
     precision = word_for(PRECISIONS, verdict.precision)
-    for line in (precision, verdict.exact, verdict.note):
+    for line in (precision, verdict.replayed, verdict.note):
         if line:
             console.print(Padding(Text(said(line), style="dim"), (0, 0, 0, 2)))
 

@@ -52,6 +52,11 @@ class Verdict:
         phases = get_args(Phase)
         return self.step, phases.index(self.phase) if self.phase in phases else len(phases), self.rank
 
+    @property
+    def replayed(self) -> str:
+        """That the step was run again, and how exactly; empty when it was not."""
+        return f"the step was run again: {self.exact}" if self.exact else ""
+
     def sentence(self) -> str:
         """'step 412, forward, blocks.3: output has 1,204 NaN, inputs were finite; train.py:87 `y = torch.log(y)`'."""
         place = f"{self.node}" + (f" ({self.op})" if self.op and self.op not in self.node else "")

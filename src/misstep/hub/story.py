@@ -55,7 +55,7 @@ def _birth(run: Run, verdict: Verdict, *, chinese: bool) -> BirthView:
         node=verdict.node,
         step=verdict.step,
         rank=verdict.rank,
-        notes=tuple(_said(text, chinese=chinese) for text in (verdict.exact, verdict.note) if text),
+        notes=tuple(_said(text, chinese=chinese) for text in (verdict.replayed, verdict.note) if text),
         command=f"misstep replay {run.name}@{verdict.step}" if again else "",
     )
 
