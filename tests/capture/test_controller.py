@@ -31,10 +31,10 @@ def make(tmp_path: Path) -> Callable[..., Controller]:
 
 def order(controller: Controller, op: Any, **fields: Any) -> None:
     """As the link thread does it."""
-    with controller._cond:
+    with controller.cond:
         controller.control.obey(Command("1", op, "r", **fields))
-        controller._cond.notify_all()
-    controller._push()
+        controller.cond.notify_all()
+    controller.push()
 
 
 def test_a_pause_at_the_start_goes_on_when_no_debugger_comes(make: Callable[..., Controller]):

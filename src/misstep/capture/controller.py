@@ -1,7 +1,7 @@
 """Where training waits: the state machine of core/control.py put between two threads.
 
     training thread ── at_node, step_boundary ──► Control ◄── orders ── link thread ◄── hub
-                  └── while it waits, and at every boundary, it serves what touches tensors and watchpoints
+                  └── while it waits, and at every boundary, it serves what touches tensors and watchpoints (serving.py)
 
 One rule keeps this simple: whatever touches the user's objects runs on the training thread, either while that waits or
 at the end of the step under way. The link thread only decides, answers from its own books and keeps the heartbeat.
@@ -15,7 +15,6 @@ import os
 import socket
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -27,15 +26,15 @@ from misstep.capture.link import Link
 from misstep.capture.look import Look
 from misstep.capture.patience import Patience
 from misstep.capture.present import nearest_node
+from misstep.capture.serving import Serving
 from misstep.core.control import Control, Verdict
 from misstep.core.goals import Spot, StepFacts
 from misstep.core.run import Step
-from misstep.core.views import HitView, QueuedView, Reason, hit_view, number
+from misstep.core.views import Reason, hit_view, number
 from misstep.core.watch import Hit
 from misstep.core.wire import (
     LINK_PROTOCOL,
     Accepted,
-    Answer,
     AskTensor,
     Bye,
     Digest,
@@ -53,10 +52,9 @@ from misstep.core.wire import (
     Stand,
     Standing,
     StepDone,
-    WatchChanged,
     Wish,
 )
-from misstep.errors import ControlError, MisstepError, TensorUnavailable
+from misstep.errors import ControlError
 from misstep.settings import Settings
 
 STOPPED_BY_USER = 130
@@ -79,11 +77,11 @@ class Controller:
         self.edits = Edits(session, settings)
         self._digests = Digests(session)
         self._initial: Digest | None = None
-        self._cond = threading.Condition()
+        self.cond = threading.Condition()
+        """Held by whoever asks or changes the control; told when it changed, or when there is something to serve."""
         self._telling = threading.Lock()
         """Two threads tell where we are; what was found out first is said first."""
-        self._jobs: deque[tuple[str, Callable[[], None]]] = deque()
-        self._queued: dict[str, QueuedView] = {}
+        self.serving = Serving(self)
         self._told_rev = 0
         self._wanted_nodes = False
         self._told_nodes = 0
@@ -128,7 +126,7 @@ class Controller:
             self._initial = self._digests.of_step(initial)
             self._tell_initial()
         if self.settings.pause_at_start:
-            with self._cond:
+            with self.cond:
                 verdict = self.control.starting(pause=True)
             self._after(verdict)
 
@@ -143,7 +141,7 @@ class Controller:
         node = self.session.catalog.graph.nodes[place.node]
         spot = Spot(node.name, place.phase, place.when, place.kind, node.type, place.call, node.source)
         self.look.hold()
-        with self._cond:
+        with self.cond:
             self.control.compiled = self.compiled
             verdict = self.control.at_node(spot)
         if verdict != "go":
@@ -161,10 +159,9 @@ class Controller:
                 self._tell(link, facts, hits)
             else:
                 link.look_for_hub(now)
-        with self._cond:
+        with self.cond:
             verdict = self.control.step_boundary(facts, hit=self._pausing(hits), now=now)
-        if self._jobs:
-            self._serve()
+        self.serving.serve()
         if verdict != "go":
             self._after(verdict)
         self.look.let_go()
@@ -175,12 +172,11 @@ class Controller:
         if self._closed or os.getpid() != self._pid:
             return
         self._closed = True
-        with self._cond:
+        with self.cond:
             self.control.end(reason)
-            self._cond.notify_all()
-        self._push()
-        for id in list(self._queued):
-            self._answer(id, "not_running", "training ended before this could be done")
+            self.cond.notify_all()
+        self.push()
+        self.serving.give_up()
         if self.link is not None:
             self.link.close(Bye(reason, exit_code))
 
@@ -188,7 +184,7 @@ class Controller:
         """Wait as long as must be, then go on, stop or let go."""
         if verdict in ("wait", "ask"):
             self._wait(verdict)
-        self._push()
+        self.push()
         if self.control.phase == "terminating":
             self.close("stopped", STOPPED_BY_USER)
             self.session.end("stopped", STOPPED_BY_USER)
@@ -202,7 +198,7 @@ class Controller:
 
     def _wait(self, verdict: Verdict) -> None:
         announced = False
-        self._push()
+        self.push()
         if verdict == "ask":
             self._ask()
         while True:
@@ -210,11 +206,11 @@ class Controller:
                 announced = True
                 self.look.standing_still(self.control.step_of)
                 self._journal("paused")
-            self._push()
-            self._serve()
-            with self._cond:
-                if self.control.must_wait and not self._jobs and self._hub_or_grace():
-                    self._cond.wait(timeout=1.0 if self._linked() else 0.2)
+            self.push()
+            self.serving.serve()
+            with self.cond:
+                if self.control.must_wait and not self.serving.waiting and self._hub_or_grace():
+                    self.cond.wait(timeout=1.0 if self._linked() else 0.2)
                 if not self.control.must_wait:
                     break
         if announced:
@@ -225,7 +221,7 @@ class Controller:
         """Tell the hub that all ranks should pause here; without one there is nobody to agree with."""
         wish = self.control.wish
         if not self._linked():
-            with self._cond:
+            with self.cond:
                 self.control.release()
         elif wish is not None and self.link is not None:
             self.link.send(Wish(self.control.step, wish))
@@ -247,22 +243,6 @@ class Controller:
             return True
         self.control.go_on(f"no debugger came within {self._patience.grace:g} s")
         return False
-
-    def _serve(self) -> None:
-        """Everything that waited for the training thread."""
-        while self._jobs:
-            id, job = self._jobs.popleft()
-            self._queued.pop(id, None)
-            try:
-                job()
-            except TensorUnavailable as error:
-                self._answer(id, "unavailable", str(error), {"reason": error.reason, "address": error.address})
-            except ControlError as error:
-                self._answer(id, error.code, str(error))
-            except MisstepError as error:
-                self._answer(id, "bad_request", str(error))
-            except Exception as error:
-                self._answer(id, "failed", f"{type(error).__name__}: {error}")
 
     def _tell(self, link: Link, facts: StepFacts, hits: Sequence[Hit]) -> None:
         digest = self._digests.of_step() if self.world_size > 1 and link.connected else None
@@ -305,49 +285,35 @@ class Controller:
 
     def _received(self, words: FromHub) -> None:
         if isinstance(words, Accepted):
-            with self._cond:
+            with self.cond:
                 self.control.coordinated = words.coordinated
         elif isinstance(words, Order):
             self._order(words)
-        elif isinstance(words, Edit):
-            text = f"{words.edit.op} {words.edit.spec.condition if words.edit.spec else words.edit.watchpoint or ''}"
-            self._later(words.id, "watch", text.strip(), lambda: self._edit(words))
-        elif isinstance(words, AskTensor):
-            self._later(words.id, "tensor", words.address, lambda: self._show(words))
-        elif isinstance(words, Record):
-            self._later("", "record", "", lambda: self._record(words.hit))
+        elif isinstance(words, Edit | AskTensor | Record):
+            self.serving.take(words)
         elif isinstance(words, Gather):
-            with self._cond:
+            with self.cond:
                 earliest = self.control.rendezvous()
-            self._send(Earliest(words.meeting, earliest))
+            self.send(Earliest(words.meeting, earliest))
         elif isinstance(words, Meet):
-            with self._cond:
+            with self.cond:
                 self.control.meet(words.step, words.reason)
-                self._cond.notify_all()
-            self._push()
+                self.cond.notify_all()
+            self.push()
 
     def _order(self, order: Order) -> None:
-        command = order.command
         try:
-            with self._cond:
-                if command.op == "recheck":
-                    if self.control.phase != "paused":
-                        raise ControlError(
-                            "recheck looks at the tensors of a paused step; pause first", code="not_paused"
-                        )
-                    self._later(order.id, "recheck", "", lambda: self._recheck(order.id))
+            with self.cond:
+                if self.serving.take_order(order):
                     return
-                if command.op == "pynative":
-                    self._check_modes()
-                    self._later(order.id, "pynative", command.steps, lambda: self._in_pynative(order))
-                    return
-                text = self.control.obey(command, now=time.monotonic())
-                self._cond.notify_all()
+                text = self.control.obey(order.command, now=time.monotonic())
+                self.cond.notify_all()
         except ControlError as error:
-            self._answer(order.id, error.code, str(error), {"rev": self.control.rev, "phase": self.control.phase})
+            now = {"rev": self.control.rev, "phase": self.control.phase}
+            self.serving.answer(order.id, error.code, str(error), now)
             return
-        self._push()  # before the answer, so that whoever asked finds the new state when the answer comes
-        self._answer(order.id, result={"rev": self.control.rev, "text": text})
+        self.push()  # before the answer, so that whoever asked finds the new state when the answer comes
+        self.serving.answer(order.id, result={"rev": self.control.rev, "text": text})
 
     def _link_changed(self, connected: bool) -> None:
         if connected:
@@ -356,68 +322,13 @@ class Controller:
             # Steps that ended between the introduction and its acceptance were told to nobody.
             with self._telling:
                 self._told_rev = self.control.rev
-                self._send(Stand(self._standing()))
-        with self._cond:
+                self.send(Stand(self._standing()))
+        with self.cond:
             if not connected:
                 self.control.coordinated = False
                 if self.control.held or self.control.wish is not None:
                     self.control.release()
-            self._cond.notify_all()
-
-    def _later(self, id: str, op: str, text: str, job: Callable[[], None]) -> None:
-        """For the training thread: now if it waits, else at the end of the step under way."""
-        with self._cond:
-            if id:
-                self._queued[id] = QueuedView(id, op, text)
-            self._jobs.append((id, job))
-            self._cond.notify_all()
-
-    # ── what the training thread does for a client ──
-
-    def _edit(self, words: Edit) -> None:
-        result, changed = self.edits.apply(words.edit)
-        for op, view in changed:
-            self._send(WatchChanged(op, view))
-        self._answer(words.id, result=result)
-
-    def _show(self, ask: AskTensor) -> None:
-        header, data = self.look.answer(
-            ask.address, slice=ask.slice, want=ask.want, previous=ask.previous, step_of=self.control.step_of, id=ask.id
-        )
-        if self.link is not None and not self.link.send(Answer(ask.id, result=header), data):
-            self._answer(ask.id, "busy", "too much is on its way to the hub already; ask for a smaller part")
-
-    def _check_modes(self) -> None:
-        if self.session.modes is None:
-            raise ControlError("pynative runs compiled MindSpore code, and this run has none", code="unsupported")
-        if self.world_size > 1 and self.control.phase != "paused":
-            raise ControlError("all ranks must run the same step in PyNative; pause first", code="not_paused")
-
-    def _in_pynative(self, order: Order) -> None:
-        """Between two steps: run some in both modes when they come, or walk through the next one."""
-        command, control, modes = order.command, self.control, self.session.modes
-        with self._cond:
-            control.check(command)
-            if command.steps:
-                text = modes.ask(command.steps, done=control.step)
-            else:
-                modes.check(inside=None if control.spot is None else control.present)
-                text = control.obey(command, now=time.monotonic())
-            self._cond.notify_all()
-        self._push()
-        self._answer(order.id, result={"rev": control.rev, "text": text})
-
-    def _recheck(self, id: str) -> None:
-        hits = self.session.evaluate_now()
-        if hits and self.link is not None:
-            views = tuple(hit_view(hit) for hit in hits)
-            self.link.tell_hits(lambda serial: Hits(serial, views))
-        self._answer(id, result={"hits": len(hits), "step": self.control.present, "rev": self.control.rev})
-
-    def _record(self, view: HitView) -> None:
-        writer = self.session.writer
-        if writer is not None:
-            writer.event("across_ranks", condition=view.condition, step=view.step, rank=view.rank, text=view.reason)
+            self.cond.notify_all()
 
     # ── telling ──
 
@@ -439,7 +350,7 @@ class Controller:
         )
 
     def _standing(self) -> Standing:
-        with self._cond:
+        with self.cond:
             control = self.control
             return Standing(
                 phase=control.phase,
@@ -449,19 +360,19 @@ class Controller:
                 reason=control.reason,
                 goal=control.goal_text(),
                 granularity=control.granularity,
-                queued=(*control.queued(), *self._queued.values()),
+                queued=(*control.queued(), *self.serving.queued()),
                 memory_bytes=self.look.bytes + self.edits.memory_bytes(),
                 memory_limit=int(self.settings.memory_mb * 2**20),
                 compiled=self.compiled,
             )
 
-    def _push(self) -> None:
+    def push(self) -> None:
         """Tell where we are, when it changed; and whether nodes are wanted."""
         self._refresh_wants()
         with self._telling:
             if self.control.rev != self._told_rev and self._linked():
                 self._told_rev = self.control.rev
-                self._send(Stand(self._standing(), self.edits.views() if self.control.phase == "paused" else ()))
+                self.send(Stand(self._standing(), self.edits.views() if self.control.phase == "paused" else ()))
 
     def _refresh_wants(self) -> None:
         self._set_wants(self.control.wants_nodes and not self._closed)
@@ -474,15 +385,10 @@ class Controller:
     def _linked(self) -> bool:
         return self.link is not None and self.link.connected
 
-    def _send(self, words: Any) -> None:
+    def send(self, words: Any) -> None:
         if self.link is not None:
             self.link.send(words)
 
     def note(self, level: Literal["info", "warning"], text: str) -> None:
         """For whoever is connected."""
-        self._send(Note(level, text))
-
-    def _answer(self, id: str, code: str = "", text: str = "", result: Any = None) -> None:
-        self._queued.pop(id, None)
-        if id:
-            self._send(Answer(id, code, text, result))
+        self.send(Note(level, text))
