@@ -23,6 +23,7 @@ from misstep.cli.story import tell_story
 from misstep.diagnosis.crash import explain
 from misstep.errors import FormatError, RunNotFound, need
 from misstep.store.bundle import RECORDS, is_bundle
+from misstep.store.foreign.graph_run import GRAPH
 from misstep.store.layout import is_run
 from misstep.store.openbundle import open_bundle
 from misstep.store.reader import open_run
@@ -64,7 +65,7 @@ def command(bundle: str, *, as_json: bool, page: bool, full: bool, most: int, di
         print_json(run_facts(run))
     else:
         tell_story(terminal(), run, most=most)
-        if path.exists() and not is_run(path):  # a summary of MindSpore
+        if path.exists() and not is_run(path) and GRAPH not in run.info.settings:  # a summary of MindSpore
             tell_commands(terminal(), run.called, next((str(one.address) for one in run.tensors()), ""))
     return FINE
 

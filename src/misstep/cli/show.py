@@ -22,6 +22,7 @@ from misstep.core.stats import Array, TensorStats
 from misstep.diagnosis.silent import all_findings
 from misstep.errors import AddressError, RunNotFound, TensorUnavailable
 from misstep.store.bundle import is_bundle
+from misstep.store.foreign.graph_run import looks_like_graph
 from misstep.store.layout import is_run
 from misstep.store.reader import Run, open_run
 
@@ -48,7 +49,7 @@ _MOST_PLACES = 1000
 @option("--most", type=click.IntRange(min=1), default=20, metavar="N", text=words.HELP_MOST)
 @dir_option
 def command(run: str, address: str | None, *, as_json: bool, check: bool, most: int, directory: str | None) -> int:
-    if Path(run).is_file() and not is_bundle(Path(run)):
+    if Path(run).is_file() and not is_bundle(Path(run)) and not looks_like_graph(Path(run)):
         return show_checkpoint(run, as_json=as_json, check=check, most=most, pattern=address)
     try:
         opened, address = _open(run, address, directory)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -28,11 +29,13 @@ from misstep.cli.render import (
 )
 from misstep.core.address import Address
 from misstep.core.finding import TensorFact, Verdict
+from misstep.core.graph import Graph
 from misstep.core.run import Step
 from misstep.core.stats import Array, TensorStats
 from misstep.core.watch import Hit
 from misstep.diagnosis.silent import all_findings
 from misstep.store.bundle import can_be_recorded
+from misstep.store.foreign.graph_run import GRAPH
 from misstep.store.reader import Run, as_pattern
 
 _COLOURS = {"error": "red", "warning": "yellow", "info": "cyan"}
@@ -44,6 +47,9 @@ _PLACES = 6
 def tell_story(console: Console, run: Run, *, most: int) -> None:
     """The whole run on one screen."""
     _tell_head(console, run)
+    if GRAPH in run.info.settings:
+        tell_graph(console, run.graph(), most=most)
+        return
     _tell_how_it_ended(console, run)
     if run.verdict is None:
         console.print(words.NO_VERDICT(), style="green")
@@ -225,6 +231,20 @@ def _tell_loss(console: Console, steps: list[Step]) -> None:
         text += words.LOWEST(loss=number(lowest), step=step)
     console.print(Text(chart([loss for _, loss in known]), style="cyan"))
     console.print(Text(text))
+
+
+def tell_graph(console: Console, graph: Graph, *, most: int) -> None:
+    """A graph without values: how many operators of which type, and the lines they come from."""
+    operators = [node for node in graph.nodes if node.kind not in ("parameter", "constant")]
+    phases = Counter(node.phase for node in operators)
+    told = ", ".join(f"{count:,} {phase}" for phase, count in phases.items())
+    weights = sum(1 for node in graph.nodes if node.kind == "parameter")
+    console.print(words.GRAPH_HOLDS(operators=f"{len(operators):,}", phases=told, weights=f"{weights:,}"))
+    kinds = Counter(node.type for node in operators).most_common(most)
+    console.print(Text(", ".join(f"{count:,} {kind}" for kind, count in kinds), style="dim"))
+    lines = [f"{node.name}  {node.source}" for node in operators if node.source is not None]
+    _tell_lines(console, words.TITLE_LINES(), lines[:most], style="")
+    tell_more(console, len(lines), most)
 
 
 def _tell_curves(console: Console, run: Run, *, most: int) -> None:

@@ -191,6 +191,10 @@ SCALE_WENT = Text(
 )
 SKIPPED_AT = Text("before step {step}: {place}", "第 {step} 步之前：{place}")
 TITLE_CURVES = Text("recorded numbers", "记录的数值")
+TITLE_LINES = Text("operators and their lines", "算子及其代码行")
+GRAPH_HOLDS = Text(
+    "{operators} operators ({phases}), {weights} parameters", "{operators} 个算子（{phases}），{weights} 个参数"
+)
 TITLE_DAMAGE = Text("damage", "损坏")
 TITLE_WARNINGS = Text("warnings", "警告")
 NO_VERDICT = Text("no NaN or Inf was born in this run.", "此次运行没有产生 NaN 或 Inf。")

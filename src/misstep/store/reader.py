@@ -38,18 +38,21 @@ from misstep.store.statsfile import Rows
 def open_run(run: Path | str | Run = "last", base: Path | str | None = None) -> Run:
     """The run of that path, name, beginning of a name, or `last`; a run already open is returned as it is.
 
-    A summary folder of MindSpore is a run too, and so is a flight record.
+    A summary folder of MindSpore is a run too, and so are its graph files and a flight record.
     """
     if isinstance(run, Run):
         return run
     if run != "last" and Path(run).exists() and not is_run(Path(run)):
         from misstep.store.bundle import is_bundle
+        from misstep.store.foreign.graph_run import graph_run, looks_like_graph
         from misstep.store.foreign.mindspore_summary import looks_like_summary
         from misstep.store.foreign.summary_run import summary_run
         from misstep.store.openbundle import bundle_run
 
         if looks_like_summary(Path(run)):
             return Run(summary_run(run), called=str(run))
+        if looks_like_graph(Path(run)):
+            return Run(graph_run(run), called=str(run))
         if is_bundle(Path(run)):
             return Run(bundle_run(run), called=str(run))
     return Run(resolve(run, base))

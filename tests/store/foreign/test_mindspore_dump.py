@@ -13,12 +13,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from misstep.cli import main
 from misstep.compare.layers import diff
 from misstep.errors import TensorUnavailable
 from misstep.store.foreign.export import export
 from misstep.store.foreign.mindspore_dump import FILE_NAME, MindSporeDump, open_mindspore_dump
 from misstep.store.foreign.sniff import source_of
 from misstep.store.foreign.source import ArraySource
+from misstep.store.reader import open_run
 
 SCRIPT = """
 import json, os, sys
@@ -126,6 +128,22 @@ class TestARealDump:
         assert any(name.startswith("Load") for name in feeding)
         assert matmul.source is not None
         assert matmul.source.code == "return self.fc2(x)"
+
+    def test_its_graph_files_open_as_runs_and_are_told(self, real: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        (text,), (binary,) = (real / "rank_0" / "graphs").glob("*.ir"), (real / "rank_0" / "graphs").glob("*.pb")
+        graph = open_run(text).graph()
+        matmul = next(
+            node for node in graph.nodes if node.name.endswith("fc2-Dense/MatMul-op0") and node.phase == "forward"
+        )
+        assert (matmul.type, matmul.source.code if matmul.source else "") == ("MatMul", "return self.fc2(x)")
+        feeding = {graph.nodes[edge.source].name for edge in graph.producers(matmul.index)}
+        assert "fc2.weight" in feeding
+        for opened in (text, binary, text.parent):
+            assert main(["show", str(opened)]) == 0
+            told = capsys.readouterr().out
+            assert "operators (" in told
+            assert "MatMul" in told
+            assert "no NaN" not in told
 
     def test_two_dumps_with_one_scaled_weight_part_at_that_operator(self, real: Path) -> None:
         other = dumped(real.parent, 1.01)

@@ -112,7 +112,7 @@ def _fill(graph: Graph, data: bytes, inner: pb.Field) -> None:
             full = words.get(8) or f"{words.get(4, '')}/{words.get(3, '')}-op{words.get(2, '')}".lstrip("/")
             index_of[words.get(2, "")] = len(graph.nodes)
             kind: NodeKind = "optimizer" if "/optimizer-" in full else "operator"
-            graph.add_node(Node(len(graph.nodes), full, kind, words.get(3, ""), phase=_phase(full), order=order))
+            graph.add_node(Node(len(graph.nodes), full, kind, words.get(3, ""), phase=phase_of(full), order=order))
             feeds = [_words(data, one).get(1, "") for one in pb.fields(data, part.value, part.end) if one.number == 1]
             wiring.append((len(graph.nodes) - 1, feeds))
     for target, feeds in wiring:
@@ -131,7 +131,8 @@ def _words(data: bytes, message: pb.Field) -> dict[int, str]:
     }
 
 
-def _phase(name: str) -> Phase:
+def phase_of(name: str) -> Phase:
+    """By the full name of an operator."""
     if name.startswith("Gradients/"):
         return "backward"
     return "optimizer" if "/optimizer-" in name else "forward"
