@@ -17,8 +17,9 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from misstep.adapters.base import LEVELS, Adapter, Level, Place, TrainingStopped, Update, adapter_for
+from misstep.adapters.base import LEVELS, Adapter, Level, Place, Update, adapter_for
 from misstep.adapters.frame import Catalog, Frame
+from misstep.capture.concluding import Concluding
 from misstep.capture.door import Door
 from misstep.capture.dumpspec import DumpSpec, asks_for_dump, parse_dump
 from misstep.capture.evidence import ReplayWants
@@ -29,7 +30,6 @@ from misstep.capture.plan import Plan
 from misstep.capture.present import live_tensor
 from misstep.capture.recorder import Recorder, begin_recorder
 from misstep.capture.replay import Replays
-from misstep.capture.verdict import find_verdict
 from misstep.capture.wanting import Wanting
 from misstep.core.address import Address
 from misstep.core.evaluate import DryRun
@@ -90,6 +90,7 @@ class Session:
         """The flight recorder; there once training began."""
         self.initial_frame: Frame | None = None
         """The weights before the first step, while somebody may look at them."""
+        self._concluding = Concluding(self)
         self._wanting = Wanting(self)
         self.wants = self._wanting.wants
         self._level: Level = "off"
@@ -277,7 +278,7 @@ class Session:
                 self.evidence.remember(number, tensor)
         if self.dumper is not None:
             self.dumper.initial(frame)
-        self._conclude(Step(0, captured=self._level, time=time.time()), head, summary, frame)
+        self._concluding.conclude(Step(0, captured=self._level, time=time.time()), head, summary, frame)
         self.initial_frame = frame
         self.door.first_pause()
         self.initial_frame = None
@@ -317,9 +318,9 @@ class Session:
             time=time.time(),
         )
         if update.overflow:
-            self._skip(step, adapter)
+            self._concluding.skip(step, adapter)
         else:
-            self._conclude(step, head, summary, self.frame)
+            self._concluding.conclude(step, head, summary, self.frame)
             self.step += 1
         skips = self.replays.step_done(step)
         if said and self.writer is not None:
@@ -407,56 +408,9 @@ class Session:
             self.plan.force(step, closest)
         return closest
 
-    def _conclude(self, step: Step, head: Array, summary: Array, frame: Frame) -> None:
-        """Watchpoints, verdict and record of a finished step."""
-        self.hits = hits = self.judge.hits(step.number, self.rank, head, summary)
-        verdict = None
-        if self.first_verdict is None and any(hit.stats is not None and not hit.stats.finite for hit in hits):
-            verdict = self.replays.complete(find_verdict(self.catalog, frame, head, summary, rank=self.rank))
-        if self.writer is not None:
-            write_news(self.writer, self.catalog)
-            keep = bool(hits) or (self.dumper is not None and self.dumper.keeps_rows(step.number))
-            self.writer.step(step, head, summary, keep=keep)
-            for hit in hits:
-                self.writer.hit(hit)
-            if verdict is not None:
-                self.writer.verdict(verdict)
-            refusal = self.judge.refusal()
-            if refusal:
-                self.writer.event("warning", text=refusal)
-            self.writer.flush()
-        if verdict is not None:
-            self.first_verdict = verdict
-        for listener in self.on_step:
-            listener(step, head, summary)
-        self._act(hits, frame, verdict)
-
     def _present(self) -> Frame:
         """The rows there are to look at: of the step under way, or the initial weights before the first."""
         return self.initial_frame if self.initial_frame is not None else self.frame
-
-    def _act(self, hits: list[Hit], frame: Frame, verdict: Verdict | None) -> None:
-        """Dump what hits ask for, then stop if one says so."""
-        if self.dumper is not None:
-            self.dumper.step_ends(hits, frame)
-        actions = {watch.id: watch.then for watch in self.evaluator.watchpoints} if hits else {}
-        if verdict is not None and not any(actions.get(hit.watchpoint) == "dump" for hit in hits):
-            self.keepsakes.settle(verdict, frame)
-        stopping = next((hit for hit in hits if actions.get(hit.watchpoint) == "stop"), None)
-        if stopping is not None:
-            print(f"misstep: stopping: {stopping.address}: {stopping.reason}", file=sys.stderr)
-            self.end("stopped")
-            raise TrainingStopped(3)
-
-    def _skip(self, step: Step, adapter: Adapter) -> None:
-        """A gradient scaler found an overflow and did not update: the step number stays, and nobody is alarmed."""
-        if self.writer is not None:
-            why = self.replays.overflow(adapter)
-            write_news(self.writer, self.catalog)
-            self.writer.event("skipped", step=step.number, loss=step.loss, loss_scale=step.loss_scale, **why)
-            self.writer.flush()
-        if self.recorder is not None:
-            self.recorder.skipped()
 
     def _tell_exception(self, error: BaseException, where: str) -> None:
         error.__misstep_node__ = where  # type: ignore[attr-defined]
