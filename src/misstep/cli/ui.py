@@ -53,7 +53,9 @@ def command(
     need("uvicorn", "for the web interface", extra="ui")
     from misstep.hub.server import start_hub, warn_exposed
 
-    folder = Path(directory or Settings.load().dir)
+    as_run = folder_of_run(things[0]) if len(things) == 1 and directory is None else None
+    folder = as_run or Path(directory or Settings.load().dir)
+    things = () if as_run else things
     folder.mkdir(parents=True, exist_ok=True)
     hub = start_hub(
         folder,
@@ -77,6 +79,16 @@ def command(
         hub.wait()
     except KeyboardInterrupt:
         hub.stop()
+
+
+def folder_of_run(thing: Path) -> Path | None:
+    """A summary folder or a graph file of MindSpore is a run: the folder in which it is one. None for anything else."""
+    from misstep.store.foreign.graph_run import graph_run, looks_like_graph
+    from misstep.store.foreign.mindspore_summary import looks_like_summary
+
+    if thing.is_dir() and looks_like_summary(thing):
+        return thing
+    return graph_run(thing).parent if looks_like_graph(thing) else None
 
 
 def first_page(things: tuple[Path, ...]) -> str:

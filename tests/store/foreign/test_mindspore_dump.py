@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from misstep.cli import main
+from misstep.cli.ui import folder_of_run
 from misstep.compare.layers import diff
 from misstep.errors import TensorUnavailable
 from misstep.store.foreign.export import export
@@ -21,6 +22,7 @@ from misstep.store.foreign.mindspore_dump import FILE_NAME, MindSporeDump, open_
 from misstep.store.foreign.sniff import source_of
 from misstep.store.foreign.source import ArraySource
 from misstep.store.reader import open_run
+from misstep.store.runs import list_runs
 
 SCRIPT = """
 import json, os, sys
@@ -144,6 +146,9 @@ class TestARealDump:
             assert "operators (" in told
             assert "MatMul" in told
             assert "no NaN" not in told
+            folder = folder_of_run(opened)  # misstep ui graph.ir
+            assert folder is not None
+            assert [run.name for run in list_runs(folder)] == [opened.name]
 
     def test_two_dumps_with_one_scaled_weight_part_at_that_operator(self, real: Path) -> None:
         other = dumped(real.parent, 1.01)

@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 
 from misstep.cli import main
+from misstep.cli.ui import folder_of_run
 from misstep.errors import FormatError
 from misstep.store.foreign.eventfile import crc32c, masked, records
 from misstep.store.foreign.mindspore_summary import read_summary
 from misstep.store.reader import open_run
+from misstep.store.runs import list_runs
 
 SCRIPT = """
 import sys
@@ -148,6 +150,9 @@ class TestWhatMindSporeWrote:
         assert main(["ls", "--dir", str(tmp_path), "--json"]) == 0
         listed = {one["name"]: one["steps"] for one in json.loads(capsys.readouterr().out)}
         assert listed["grown"] == 3
+        assert folder_of_run(tmp_path / "grown") == tmp_path / "grown"  # misstep ui grown
+        assert [run.name for run in list_runs(tmp_path / "grown")] == ["grown"]
+        assert folder_of_run(tmp_path) is None
         assert open_run("grown", tmp_path).steps()[-1].loss == 1.5
         (file,) = (written / "collected").glob("*_MS")
         shutil.copy(file, tmp_path / "grown")
