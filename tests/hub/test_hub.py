@@ -267,7 +267,7 @@ def test_a_finished_run_can_be_set_to_a_step(trainee: SmallTrainee, hub: Running
         assert debug.wait("ended", "offline").step == 2
         with pytest.raises(ControlError, match="steps 0 to 4"):
             debug.command("reset", rev=None, count=99)
-        with pytest.raises(ControlError, match="not live"):
+        with pytest.raises(ControlError, match="has ended"):
             debug.command("continue", rev=None)
 
 

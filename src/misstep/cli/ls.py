@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 
 import click
@@ -12,10 +13,13 @@ from rich.text import Text
 from misstep.cli import words
 from misstep.cli.command import command as define
 from misstep.cli.command import dir_option, json_option
+from misstep.cli.i18n import said
 from misstep.cli.json import print_json
 from misstep.cli.render import STATES, moment, number, terminal, word_for
 from misstep.settings import Settings
 from misstep.store.runs import RunSummary, list_runs
+
+_SOURCE = re.compile(r"; (?P<line>\S+:\d+)(?= `|$)")
 
 
 @define("ls", about=words.ABOUT_LS, examples=("misstep ls", "misstep ls --dir /data/missteps --json"))
@@ -52,6 +56,17 @@ def _table(runs: list[RunSummary]) -> Table:
             number(run.loss),
             str(len(run.ranks)),
             moment(run.started),
-            Text(run.verdict, style="red"),
+            Text(_in_short(run.verdict), style="red"),
         )
     return table
+
+
+def _in_short(verdict: str) -> str:
+    """Where the first bad value was born, in one line; `misstep show` tells the rest.
+
+    >>> _in_short("step 2, forward, fc (aten.log): output has 3 NaN of 8; inputs were finite; train.py:87 `y = log(y)`")
+    'step 2, forward, fc (aten.log) · train.py:87'
+    """
+    place = said(verdict.partition(": ")[0])
+    source = _SOURCE.search(verdict)
+    return f"{place} · {source['line']}" if source else place

@@ -20,6 +20,7 @@ SHAPES: tuple[tuple[str, str], ...] = (
         rf"step (?P<step>\d+), {_PHASE}, (?P<node>.+?): (?P<role>[a-z_.\d]+) has (?P<sentence>.+)",
         "轮次 {step}，{phase}，{node}：{role} 的 {sentence}",
     ),
+    (rf"step (?P<step>\d+), {_PHASE}, (?P<node>[^:]+)", "轮次 {step}，{phase}，{node}"),
     (r"inputs were finite", "输入都是有限值"),
     (r"input (?P<address>\S+) was bad already", "输入 {address} 已经有坏值"),
     (rf"(?P<ending>{'|'.join(ENDINGS)})", "{ending}"),

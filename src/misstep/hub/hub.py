@@ -234,7 +234,8 @@ class Hub:
         """A finished run can be set to a step: what is shown of it then is of that step."""
         run = self.reader(command.run)
         if command.op != "reset":
-            text = f"{run.name} is not live, so it cannot {command.op}; it can be reset to a step"
+            why = "is not connected" if run.alive else "has ended"
+            text = f"{run.name} {why}, so it cannot {command.op}; what it left:  misstep show {run.name}"
             raise ControlError(text, code="not_running")
         state = self.state(command.run)
         if command.rev is not None and command.rev != state.rev:
@@ -250,7 +251,8 @@ class Hub:
         live = self.live.get(edit.run)
         if live is None or not live.ranks:
             self.reader(edit.run)
-            raise ControlError(f"{edit.run} is not live; its watchpoints cannot be changed", code="not_running")
+            text = f"{edit.run} is not live; ask watchpoints of what it left:  misstep check {edit.run}"
+            raise ControlError(text, code="not_running")
         return m.Ack(edit.id, live.rev, await live.edit(edit))
 
     async def tensor(
