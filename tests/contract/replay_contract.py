@@ -85,9 +85,12 @@ class ReplayContract:
     def make(self, kind: Kind) -> Training:
         raise NotImplementedError
 
+    @property
+    def adapter(self) -> Any:
+        return adapter_named(self.adapter_name)
+
     def train(self, kind: Kind, recording: Any, *, steps: int, level: Level = "guard") -> dict[str, np.ndarray]:
-        adapter: Any = adapter_named(self.adapter_name)
-        training = self.make(kind)
+        adapter, training = self.adapter, self.make(kind)
         adapter.attach(recording)
         try:
             adapter.set_level(level)
@@ -150,6 +153,5 @@ class ReplayContract:
         path.write_text("not a capsule")
         with pytest.raises(ReplayError, match="cannot be read as a capsule"):
             framework_of(path)
-        adapter: Any = adapter_named(self.adapter_name)
         with pytest.raises(ReplayError, match="cannot be read as a capsule"):
-            adapter.play_capsule(path)
+            self.adapter.play_capsule(path)

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from tests.contract import test_mindspore, test_mindspore_graph, test_pytorch
+from tests.contract import test_fake, test_mindspore, test_mindspore_graph, test_pytorch
 from tests.contract.adapter_contract import Kind, Training
 from tests.contract.graph_mode import AGAIN
 from tests.contract.replay_contract import Keeping, ReplayContract
+
+from misstep.adapters.fake_again import RepeatingFake
+
+
+class TestFake(ReplayContract):
+    adapter_name = "fake"
+
+    @property
+    def adapter(self) -> Any:
+        return RepeatingFake()
+
+    def make(self, kind: Kind) -> Training:
+        return test_fake.TestFake().make(kind)
 
 
 class TestPyTorch(ReplayContract):
