@@ -224,5 +224,23 @@ def test_a_compiled_step_is_walked_through_in_pynative_on_request(live: Live):
     assert [event.facts["step"] for event in open_run(run).events("modes")] == [3, 5]
 
 
+def test_before_the_first_step_of_a_compiled_gradient_nothing_has_run(live: Live):
+    live.train(TRAINING.format(mode="GRAPH_MODE", compiled=""), pause_at_start=1)
+    debug = live.debugger()
+    assert debug.wait("paused").compiled
+    assert debug.tensor("encoder.0.weight:param@0").shape == (16, 8)
+    debug.pynative()
+    place = debug.wait("paused").place
+    assert place is not None
+    assert (place.node, place.phase) == ("encoder.0", "forward")
+    debug.step()
+    assert (debug.wait("paused").step, notes(debug)) == (
+        1,
+        ["step 1 was run in PyNative too: loss and gradients agree"],
+    )
+    debug.stop()
+    debug.wait("ended")
+
+
 def notes(debug: Any) -> list[str]:
     return [line.text.partition(" with graph mode")[0] for line in events_of(debug, LogLine)]

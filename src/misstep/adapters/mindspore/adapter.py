@@ -139,6 +139,10 @@ class MindSporeAdapter(Facts, Again):
     # ---- facts ----
 
     @property
+    def is_live(self) -> bool:
+        return self._live
+
+    @property
     def listening(self) -> Listener | None:
         return self._listener
 

@@ -67,12 +67,22 @@ class CompiledCode:
         if executor.fn.__name__ == "after_grad":
             adapter.steps_compiled = True
             adapter.updates.close()
+            with adapter.guarded("before a compiled function"):
+                self._begin(executor.fn)
             self._rehearse(compiled)
         result = adapter.undisturbed(run)
         with adapter.guarded("after a compiled function"):
             if executor.fn.__name__ == "after_grad":
                 adapter.updates.owe_loss(result)
         return result
+
+    def _begin(self, function: Any) -> None:
+        """The first gradient of a compiled training: its weights are told now, and a pause comes before the step."""
+        adapter = self.adapter
+        if not adapter.is_live:
+            for network in _search(function, _DEEPEST, _is_network):
+                adapter.names.adopt(network)
+            adapter.go_live()
 
     def _rehearse(self, call: CompiledCall) -> None:
         """Run the step in PyNative first, where somebody walks through it or asked for it."""
@@ -137,7 +147,7 @@ def optimizers_of(thing: Any) -> list[nn.Cell]:
     """Optimizers inside a cell, or used by a function through its closure and its globals."""
     known = _KNOWN.get(id(thing))
     if known is None or known[0]() is not thing:
-        found = {id(optimizer): weakref.ref(optimizer) for optimizer in _search(thing, _DEEPEST)}
+        found = {id(optimizer): weakref.ref(optimizer) for optimizer in _search(thing, _DEEPEST, _is_optimizer)}
         known = _KNOWN[id(thing)] = (_reference(thing), list(found.values()))
     return [optimizer for reference in known[1] if (optimizer := reference()) is not None]
 
@@ -151,17 +161,27 @@ def _reference(thing: Any) -> Callable[[], Any]:
     return weakref.WeakMethod(thing) if isinstance(thing, MethodType) else weakref.ref(thing)
 
 
-def _search(thing: Any, depth: int) -> Iterator[nn.Cell]:
-    if isinstance(thing, OPTIMIZERS):
-        yield thing
-    elif isinstance(thing, nn.Cell):
+def _is_optimizer(cell: nn.Cell) -> bool:
+    return isinstance(cell, OPTIMIZERS)
+
+
+def _is_network(cell: nn.Cell) -> bool:
+    return not isinstance(cell, OPTIMIZERS) and bool(cell.trainable_params())
+
+
+def _search(thing: Any, depth: int, wanted: Callable[[nn.Cell], bool]) -> Iterator[nn.Cell]:
+    """Cells that a thing is, holds or uses; what is in a wanted one is not looked at."""
+    if isinstance(thing, nn.Cell):
+        if wanted(thing):
+            yield thing
+            return
         for _, cell in thing.cells_and_names():
-            if isinstance(cell, OPTIMIZERS):
+            if cell is not thing and wanted(cell):
                 yield cell
     elif depth and callable(thing):
         owner = getattr(thing, "__self__", None)
         if owner is not None:
-            yield from _search(owner, depth - 1)
+            yield from _search(owner, depth - 1, wanted)
         function = getattr(thing, "__wrapped__", thing)
         code = getattr(function, "__code__", None)
         if code is None:
@@ -176,4 +196,4 @@ def _search(thing: Any, depth: int) -> Iterator[nn.Cell]:
         for value in held:
             module = getattr(value, "__module__", "") or ""
             if not str(module).startswith("mindspore") or isinstance(value, nn.Cell):
-                yield from _search(value, depth - 1)
+                yield from _search(value, depth - 1, wanted)
