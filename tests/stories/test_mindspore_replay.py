@@ -59,6 +59,45 @@ def test_the_guard_alone_leads_to_the_operator_the_line_and_the_sample(
     assert told.facts["samples"] == [1]
 
 
+HIDDEN = """
+    import mindspore as ms
+    import numpy as np
+    from mindspore import nn, ops
+
+    class Bad(nn.Cell):
+        def construct(self, x, k):
+            return ops.log(x * 0 + k)  # planted
+
+    class Net(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.fc1, self.bad, self.fc2 = nn.Dense(3, 5), Bad(), nn.Dense(5, 1)
+
+        def construct(self, x, k):
+            return self.fc2(ops.relu(self.bad(self.fc1(x), k)))
+
+    net = Net()
+    optimizer = nn.SGD(net.trainable_params(), 0.01)
+    differentiate = ms.value_and_grad(lambda x, k: net(x, k).sum(), None, optimizer.parameters)
+    for step in range(1, 5):
+        loss, gradients = differentiate(ms.Tensor(np.ones((4, 3), np.float32)), ms.Tensor(-1.0 if step == 2 else 2.0))
+        optimizer(gradients)
+        assert np.isfinite(loss.asnumpy())
+"""
+
+
+def test_nan_that_a_kernel_hides_from_the_loss_leads_to_the_operator_and_the_line(run_story: RunStory) -> None:
+    result = run_story(HIDDEN)
+    assert result.exit == 0, result.err
+    verdict = result.run.verdict
+    assert verdict is not None
+    assert (verdict.step, verdict.phase, verdict.node, verdict.precision) == (2, "forward", "bad/Log", "operator")
+    assert verdict.source is not None
+    assert verdict.source.code.endswith("# planted")
+    assert "Net/ReLU hides it" in verdict.note
+    assert verdict.exact == "exact"
+
+
 UPDATE = """
     import hashlib
     import mindspore as ms

@@ -92,8 +92,12 @@ class Replays:
         if self._chosen is not None and any(first <= self.session.step <= last for first, last in self._chosen):
             self._guarded("while keeping a capsule", adapter, self._keep_capsule)
         # Once a step: with several optimizers the second finds the tape at its end.
-        if not self.exact and self._wanted(adapter) and self._bad_roles() & {"loss", "grad"}:
+        if self.exact or not self._wanted(adapter):
+            return
+        if self._bad_roles() & {"loss", "grad"}:
             self._guarded("while running the step again", adapter, self._replay_step)
+        elif getattr(adapter, "hides_nan", False) and self._nan_passed():
+            self._guarded("while running the step again", adapter, self._replay_hidden)
 
     def after_update(self, adapter: Adapter) -> None:
         if not self._wanted(adapter) or self.exact:
@@ -159,6 +163,16 @@ class Replays:
         self._find_samples(adapter)
         self._keep_capsule(adapter, replayed)
         adapter.take_over(replayed)
+
+    def _replay_hidden(self, adapter: Replayer) -> None:
+        """A module gave NaN and the loss is finite: a kernel made a number of it on the way."""
+        self._tried += 1
+        replayed = adapter.replay()
+        verdict = self._verdict(replayed)
+        if verdict is not None:
+            self.exact = replayed.exact
+            self._tell(replayed, verdict)
+            adapter.take_over(replayed)
 
     def _healthy(self, replayed: Replayed) -> None:
         if replayed.shared:
@@ -299,6 +313,12 @@ class Replays:
         roles = self.session.catalog.graph.tensors
         bad = [row for row in np.flatnonzero(sum(counts)).tolist() if frame.nonfinite(row)]
         return {roles[frame.tensors[row]].role for row in bad} & {"loss", "grad", "param"}
+
+    def _nan_passed(self) -> bool:
+        """Whether a module of this step gave NaN."""
+        frame, tensors = self.session.frame, self.session.catalog.graph.tensors
+        rows = np.flatnonzero(frame.summary["nan"][: len(frame)]).tolist()
+        return any(tensors[frame.tensors[row]].role == "output" for row in rows)
 
     def _verdict(self, replayed: Replayed) -> Verdict | None:
         head, summary = replayed.frame.finish()

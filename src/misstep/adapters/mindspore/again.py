@@ -36,6 +36,8 @@ class Again:
     """The step of another process that is being run here."""
     steps_compiled = False
     """Whether steps of this training are compiled code."""
+    hides_nan = True
+    """Kernels of this framework make numbers of NaN (ReLU, MaxPool): a finite loss proves nothing."""
     eager_steps: list[tuple[int, int]] | None = None
     """Compiled steps that are run in PyNative first."""
     on_modes: Callable[[Modes], None] | None = None
