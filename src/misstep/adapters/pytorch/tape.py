@@ -6,14 +6,11 @@ Only the outermost calls are taped; what happens inside a module happens again w
 the tape are remembered by where they were made, with weak references, so the user's graph lives as long as before;
 tensors from outside (the batch, weights) are held, with their version, which tells whether somebody wrote to them.
 
-The functions between a network's output and backward are seen by a torch function mode that is linked only there. It
-cannot be unlinked from inside its own handler (torch would push it back), and `loss.backward()` arrives through it:
-then it falls silent, and the next hook unlinks it.
+The functions between a network's output and backward are heard by an ear of their own: ear.py.
 """
 
 from __future__ import annotations
 
-import sys
 import weakref
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -21,10 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
-from torch.overrides import TorchFunctionMode
-from torch.utils._device import DeviceContext
 
 from misstep import kernels
+from misstep.adapters.pytorch.ear import Ear
 from misstep.adapters.pytorch.entries import Entry, Held, Made, held_in, rebuilt
 from misstep.adapters.pytorch.moment import Networks, Randomness
 from misstep.adapters.pytorch.names import user_frame
@@ -39,32 +35,11 @@ _MOST_ENTRIES = 50_000
 _LARGEST_ARRAY = 64 << 20
 _LEARNING_STEPS = 3
 
-_SILENT: frozenset[Any] = frozenset(
-    {
-        torch.Tensor.grad.__get__,
-        torch.Tensor.grad.__set__,
-        torch.Tensor.shape.__get__,
-        torch.Tensor.grad_fn.__get__,
-        torch.Tensor.requires_grad.__get__,
-        torch.Tensor.is_leaf.__get__,
-        torch.Tensor.device.__get__,
-        torch.Tensor.dtype.__get__,
-        torch.Tensor.size,
-        torch.Tensor.dim,
-        torch.Tensor.item,
-        torch.Tensor.numel,
-        torch.Tensor._version.__get__,
-        torch._foreach_zero_,
-    }
-)
-"""Never taped: they make no tensor, or (zero_grad between forward and backward) only concern the gradients."""
 
-
-class Tape(TorchFunctionMode):
+class Tape:
     """Writes down what the training loop calls, while armed."""
 
     def __init__(self, adapter: PyTorchAdapter) -> None:
-        super().__init__()
         self.adapter = adapter
         self.armed = False
         self.networks = Networks()
@@ -85,9 +60,7 @@ class Tape(TorchFunctionMode):
         self.too_long = False
         self.swap: Callable[[Entry], bool] | None = None
         """Called before an entry is run: a capsule puts its own tensors in, and tells whether it did."""
-        self._listening = False
-        self._linked = False
-        self._inside = 0
+        self._ear = Ear(self._heard)
         self._serial = 0
         self._by_id: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}
         self._held: dict[int, Held] = {}
@@ -96,7 +69,6 @@ class Tape(TorchFunctionMode):
         self._uses: list[int] = []
         self._seen: set[int] = set()
         self._prune_at = _PRUNE_AT
-        self._apply: Any = None
         self._clipped = False
         self._gradients_seen = 0
         self._numpy_used = False
@@ -109,11 +81,10 @@ class Tape(TorchFunctionMode):
             return
         self.armed = on
         if on:
-            self._patch_apply()
+            self._ear.open()
         else:
-            self.pause()
+            self._ear.close()
             self.clear()
-            self._unpatch_apply()
 
     def clear(self) -> None:
         """A step is over, or nothing of it can be run again."""
@@ -157,7 +128,7 @@ class Tape(TorchFunctionMode):
 
     def module_begins(self, module: nn.Module, args: Any, kwargs: Any, frame: FrameType | None) -> Entry | None:
         """An outermost module is about to run; None when it is not to be taped."""
-        if not self.armed or self._inside or self.too_long:
+        if not self.armed or self._ear.inside or self.too_long:
             return None
         self.pause()
         if not self.entries:
@@ -178,6 +149,20 @@ class Tape(TorchFunctionMode):
                     tensor.grad_fn.register_prehook(_catcher(entry.arrived, place, tensor.output_nr))
         self.listen()
 
+    def listen(self) -> None:
+        """Hear the functions called from here on."""
+        if self.armed and not self.too_long:
+            self._ear.listen()
+
+    def pause(self) -> None:
+        """Hear nothing."""
+        self._ear.pause()
+
+    def _heard(self, function: Any, args: Any, kwargs: dict[str, Any], frame: FrameType | None) -> Any:
+        if len(self.entries) >= self._prune_at:
+            self._prune()
+        return self.function(function, args, kwargs, frame)
+
     def function(self, function: Any, args: Any, kwargs: dict[str, Any], frame: FrameType | None) -> Any:
         """A torch function the loop calls between networks and backward."""
         entry = self._entry("function", function, args, kwargs, frame)
@@ -186,11 +171,8 @@ class Tape(TorchFunctionMode):
             entry.writes = [weakref.ref(t if t._base is None else t._base) for t in leaves(target)]
         if self.swap is not None:
             args, kwargs = self.swapped(entry, args, kwargs)
-        self._inside += 1
-        try:
+        with self._ear.deaf():
             output = function(*args, **kwargs)
-        finally:
-            self._inside -= 1
         if hasattr(output, "__next__"):  # iter(tensor): its elements are tensors of the tape
             made = list(output)
             self._append(entry, made)
@@ -202,9 +184,7 @@ class Tape(TorchFunctionMode):
     def backward_begins(self, tensors: Any, args: Any, kwargs: dict[str, Any], frame: FrameType | None) -> None:
         if not self.armed:
             return
-        self._listening = False
-        if not self._inside:
-            self.pause()
+        self.pause()
         entry = self._entry("backward", None, (tensors, *args), kwargs, frame)
         entry.losses = tuple(loss.detach() for loss in leaves(tensors))
         if not self.entries or self.foreign or not entry.uses:
@@ -270,67 +250,6 @@ class Tape(TorchFunctionMode):
 
     def held(self) -> Iterator[Held]:
         yield from self._held.values()
-
-    # ── the mode ──────────────────────────────────────────────────────────────────────────────────────────────
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        # Checked first: Dynamo traces this line when a compiled function is called, and must find nothing else.
-        if torch.compiler.is_compiling():
-            return func(*args, **(kwargs or {}))
-        kwargs = kwargs or {}
-        if func is torch.Tensor.backward:
-            self._inside += 1
-            try:
-                return func(*args, **kwargs)
-            finally:
-                self._inside -= 1
-        if not self._listening or self._inside or not torch.is_grad_enabled() or func in _SILENT:
-            return func(*args, **kwargs)
-        if len(self.entries) >= self._prune_at:
-            self._prune()
-        return self.function(func, args, kwargs, sys._getframe(1))
-
-    def listen(self) -> None:
-        """Hear the functions called from here on."""
-        if not self.armed or self.too_long:
-            return
-        if not self._linked:
-            above = _unstack(None)
-            if above and isinstance(above[-1], DeviceContext):
-                # torch keeps the default device at the very bottom and looks for it there.
-                torch._C._push_on_torch_function_stack(above.pop())
-            torch._C._push_on_torch_function_stack(self)
-            _restack(above)
-            self._linked = True
-        self._listening = True
-
-    def pause(self) -> None:
-        """Hear nothing; off torch's stack, when we are not called from it."""
-        self._listening = False
-        if self._linked and not self._inside:
-            above = _unstack(self)
-            _restack(above)
-            self._linked = False
-
-    def _patch_apply(self) -> None:
-        """`autograd.Function.apply` passes by every function mode."""
-        self._apply = torch.autograd.Function.__dict__["apply"]
-        original = self._apply.__func__
-        is_compiling = torch.compiler.is_compiling
-        tape = self
-
-        def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
-            if is_compiling() or not tape._listening or tape._inside or not torch.is_grad_enabled():
-                return original(cls, *args, **kwargs)
-            return tape.function(cls.apply, args, kwargs, sys._getframe(1))
-
-        apply.__misstep__ = True  # type: ignore[attr-defined]
-        torch.autograd.Function.apply = classmethod(apply)
-
-    def _unpatch_apply(self) -> None:
-        current = torch.autograd.Function.__dict__.get("apply")
-        if getattr(getattr(current, "__func__", None), "__misstep__", False):
-            torch.autograd.Function.apply = self._apply
 
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -431,19 +350,3 @@ def _autocast() -> tuple[tuple[str, torch.dtype], ...]:
     return tuple(
         (device, torch.get_autocast_dtype(device)) for device in ("cpu", "cuda") if torch.is_autocast_enabled(device)
     )
-
-
-def _unstack(until: Any) -> list[Any]:
-    """Take modes off torch's stack, down to and with `until`; those that lay above it, topmost first."""
-    above = []
-    while torch._C._len_torch_function_stack() > 0:
-        mode = torch._C._pop_torch_function_stack()
-        if mode is until:
-            break
-        above.append(mode)
-    return above
-
-
-def _restack(modes: list[Any]) -> None:
-    for mode in reversed(modes):
-        torch._C._push_on_torch_function_stack(mode)
