@@ -203,6 +203,19 @@ def test_a_dump_of_the_users_own_is_left_alone_and_read(
     assert (verdict["step"], verdict["op"], verdict["source"]["code"]) == (1, "Log", LOG)
 
 
+def test_a_run_whose_name_mindspore_refuses_leaves_nothing_elsewhere_either(
+    write: Write, misstep_command: RunCommand, folder: Path
+) -> None:
+    (folder / "tmp").mkdir()
+    write("train.py", script() + "\n    import os, signal\n    os.kill(os.getpid(), signal.SIGKILL)\n")
+    given = ("--level", "op", "--steps", "2", "--name", "a.name", sys.executable, "train.py")
+    result = misstep_command("run", *given, environment={"TMPDIR": str(folder / "tmp")})
+    assert result.exit == 137
+    assert [step.captured for step in result.run.steps() if step.number] == ["guard", "op", "guard", "guard"]
+    assert not [path for path in (folder / "tmp").rglob("*") if "compiled" in str(path)]
+    assert not list(result.run.path.glob("compiled-*"))
+
+
 def test_a_training_that_is_killed_leaves_no_raw_files(run_story: RunStory) -> None:
     dying = script() + "\n    import os, signal\n    os.kill(os.getpid(), signal.SIGKILL)\n"
     result = run_story(dying, "--level", "op")

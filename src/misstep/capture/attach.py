@@ -19,6 +19,8 @@ SHIM = Path(__file__).resolve().parent / "shim"
 
 SCRATCH = "compiled-"
 """In a run directory, the beginning of the name of a folder for raw files about compiled code."""
+ELSEWHERE = "misstep-compiled-"
+"""The same among temporary files, where a run's own name does not suit MindSpore."""
 
 _LENT_PACKAGES = ("ml_dtypes", "msgspec")
 
@@ -52,7 +54,18 @@ def environment_for_child(environment: dict[str, str], run: Path) -> dict[str, s
 def remove_scratch(run: Path) -> None:
     """Raw files of processes that were killed before they could tidy up."""
     for folder in run.glob(f"{SCRATCH}*"):
+        remove_folder(folder)
+
+
+def remove_folder(folder: Path) -> None:
+    """A folder of raw files; or, where the run's own name did not suit MindSpore, the link to one elsewhere."""
+    if not folder.is_symlink():
         shutil.rmtree(folder, ignore_errors=True)
+        return
+    elsewhere = folder.resolve()
+    if elsewhere.name.startswith(ELSEWHERE):
+        shutil.rmtree(elsewhere, ignore_errors=True)
+    folder.unlink(missing_ok=True)
 
 
 def _places_of(packages: tuple[str, ...]) -> list[str]:

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from misstep.capture.attach import SCRATCH
+from misstep.capture.attach import ELSEWHERE, SCRATCH
 from misstep.capture.plan import parse_steps
 
 VARIABLE = "MINDSPORE_DUMP_CONFIG"
@@ -53,11 +53,12 @@ def dump_config(path: Path, iterations: str) -> dict[str, Any]:
 
 
 def scratch_folder(home: Path) -> Path:
-    """A folder in the run directory for raw files; elsewhere when MindSpore would refuse its name."""
-    if _UNFIT.search(str(home.absolute())):
-        return Path(tempfile.mkdtemp(prefix="misstep-"))
+    """A folder in the run directory for raw files; a link to one elsewhere when MindSpore would refuse its name."""
     folder = home.absolute() / f"{SCRATCH}{os.getpid()}"
-    folder.mkdir(parents=True, exist_ok=True)
+    if _UNFIT.search(str(folder)):
+        folder.symlink_to(tempfile.mkdtemp(prefix=ELSEWHERE))
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from misstep.capture.attach import remove_folder
 from misstep.capture.dumpnames import files_by_operator
 from misstep.capture.graphasking import NEVER, VARIABLE, dump_config, iterations_for, path_in, scratch_folder
 from misstep.capture.graphfiles import PARAMETERS, CompiledGraph, DumpedFile, NodeFiles, read_graph
@@ -109,12 +110,13 @@ class GraphFollower:
     def _prepare(self, iterations: str) -> None:
         self._wants_data = iterations != NEVER
         home = self.session.run_directory
-        scratch = scratch_folder(home if home is not None else Path(tempfile.gettempdir()))
+        folder = scratch_folder(home if home is not None else Path(tempfile.gettempdir()))
+        atexit.register(remove_folder, folder)
+        scratch = folder.resolve()
         self.root = scratch / "dump"
         config = scratch / "dump.json"
         config.write_text(json.dumps(dump_config(self.root, iterations)), encoding="utf-8")
         os.environ[VARIABLE] = str(config)
-        atexit.register(shutil.rmtree, scratch, ignore_errors=True)
 
     def _after(self, update_only: bool = False, training: bool = True) -> None:
         if self.root is None:
