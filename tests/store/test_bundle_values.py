@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from small_run import begin, rows
 
+from misstep.compare.offline import offline
 from misstep.core.address import Address
 from misstep.core.finding import TensorFact, Verdict
 from misstep.core.run import Step
@@ -62,6 +63,8 @@ def test_values_of_verdicts_and_hits_travel_before_all_others_and_the_rest_is_na
             "first": [f"encoder.norm:output@{step}#0" for step in (4, 3, 1)],
         }
     assert [str(entry.address) for entry in source_of(str(bundle)).entries()] == kept
+    (hit,) = offline(bundle).check("mean >= 1.2")  # asked of its rows, not of the few values
+    assert str(hit.address) == "decoder.fc:output@1#0"
 
 
 def test_a_damaged_tensor_stays_behind_and_is_told(tmp_path: Path) -> None:

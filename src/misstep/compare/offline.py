@@ -30,6 +30,7 @@ from misstep.core.stats import DTYPE_NAMES, Array, TensorStats
 from misstep.core.watch import Hit, Watchpoint
 from misstep.core.watchtext import parse_watch
 from misstep.errors import CompareError, RunNotFound, TensorUnavailable
+from misstep.store.bundle import is_bundle
 from misstep.store.foreign.own_run import looks_like_run
 from misstep.store.foreign.sniff import source_of
 from misstep.store.foreign.source import Entry
@@ -344,9 +345,11 @@ def _stats(page: Page, row: int) -> TensorStats:
 def _shelf(thing: object) -> Shelf:
     if isinstance(thing, Run):
         return RunShelf(thing)
-    if isinstance(thing, str | Path) and (looks_like_run(Path(thing)) or not Path(thing).exists()):
+    if isinstance(thing, str | Path):
+        path = Path(thing)
         try:
-            return RunShelf(open_run(thing))
+            if looks_like_run(path) or is_bundle(path) or not path.exists():
+                return RunShelf(open_run(thing))
         except RunNotFound:
             pass  # run@120, or nothing at all: source_of knows, or says so
     return SourceShelf(source_of(thing))
