@@ -14,6 +14,7 @@ from tests.adapters.mindspore.trainings import INPUTS, TARGETS
 from tests.contract.recording import Recording
 
 from misstep.adapters.base import Adapter, Level, adapter_named
+from misstep.adapters.mindspore.moment import Copies
 from misstep.adapters.replaying import Replayed, Replayer
 from misstep.capture.verdict import find_verdict
 from misstep.core.finding import Verdict
@@ -27,6 +28,7 @@ class Own(nn.Optimizer):
         self.steps = 0
         self.kept: dict[str, list[ms.Tensor]] = {"squares": [ops.zeros_like(one) for one in self.parameters]}
         self.elsewhere = self.kept["squares"]
+        self.view = ops.arange(12).reshape(3, 4).T
 
     def construct(self, gradients: Any) -> bool:
         self.steps += 1
@@ -131,6 +133,17 @@ def test_every_update_comes_out_bit_for_bit_and_leaves_no_trace(name: str) -> No
     assert operators
     assert {node.phase for node in operators} == {"optimizer"}
     assert left == train(OPTIMIZERS[name])[0]
+
+
+def test_copies_leave_views_alone() -> None:
+    whole, part = ms.Tensor(np.ones((3, 4), np.float32)), ms.Tensor(np.ones((1, 1), np.float32)).broadcast_to((64, 64))
+    copies = Copies([whole, whole.T, part])
+    assert copies.tensors == [whole]
+    whole[0] = 5
+    assert copies.differing() == [whole]
+    copies.put_back()
+    assert copies.differing() == []
+    assert float(whole.sum()) == 12.0
 
 
 def no_second_moment(optimizer: Any) -> None:

@@ -163,6 +163,9 @@ class CapsulePlayer:
     def _put(self, name: str, tensor: Any, values: Any) -> None:
         if tensor.has_init:
             tensor.init_data()
+        if not tensor.is_contiguous():
+            self._doubts.add(f"{name} is a view, which cannot be written to")
+            return
         if (tuple(tensor.shape), tensors.dtype_name(tensor)) != (values.shape, values.dtype.name):
             self._doubts.add(f"{name} is {tuple(tensor.shape)} here and was {values.shape}")
             return

@@ -88,8 +88,10 @@ class Copies:
             self.take(tensors)
 
     def take(self, tensors: Sequence[Any]) -> None:
+        # The memory of a view is not as long as its shape says: a gradient that was broadcast has one element.
+        tensors = [tensor for tensor in tensors if tensor.is_contiguous()]
         if len(tensors) != len(self.tensors) or any(one is not other for one, other in zip(tensors, self.tensors)):
-            self.tensors = list(tensors)
+            self.tensors = tensors
             self.arrays = [np.empty(int(tensor.nbytes), np.uint8) for tensor in tensors]
             self._addresses = [array.ctypes.data for array in self.arrays]
         for tensor, address, array in zip(self.tensors, self._addresses, self.arrays):

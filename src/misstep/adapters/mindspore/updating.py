@@ -97,7 +97,8 @@ class UpdateWatch(OperatorWatch):
 
     def __init__(self, adapter: MindSporeAdapter, state: Sequence[Any]) -> None:
         super().__init__(adapter)
-        self.state = {tensor.data_ptr(): tensor for tensor in state if tensor.size}
+        # Reversed: of several that share their memory the first, a weight, is the one that counts.
+        self.state = {tensor.data_ptr(): tensor for tensor in reversed(state) if tensor.size}
 
     def __ms_dispatch__(self, func: Any, args: Any, kwargs: Any = None) -> Any:
         name, flow = func.name, self.adapter.flow
@@ -149,8 +150,8 @@ def run_again(adapter: MindSporeAdapter, held: HeldUpdate, flow: Flow) -> str:
     optimizer = held.optimizer
     assert optimizer is not None
     assert held.run is not None
-    state = list(held.values.tensors or (one for one in state_of(optimizer) if not one.has_init))
-    wrote = Copies(state)
+    wrote = Copies(held.values.tensors or [one for one in state_of(optimizer) if not one.has_init])
+    state = wrote.tensors
     gradients = Copies(held.gradients)
     randomness = Randomness.now()
     try:
