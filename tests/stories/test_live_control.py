@@ -11,7 +11,7 @@ from livestory import FOREVER, NETWORK, Live
 
 from misstep.client import Debugger
 from misstep.core import messages as m
-from misstep.errors import StaleCommand, TensorUnavailable
+from misstep.errors import ControlError, StaleCommand, TensorUnavailable
 from misstep.store.reader import open_run
 
 pytestmark = pytest.mark.story
@@ -35,6 +35,8 @@ def test_a_session_from_the_initial_weights_to_a_clean_end(live: Live):
 
     debug.step(3)
     assert debug.wait("paused").step == 3
+    with pytest.raises(ControlError, match="pynative runs compiled MindSpore code, and this run has none"):
+        debug.pynative()
     assert not np.array_equal(debug.tensor("encoder.0.weight:param"), initial)
     np.testing.assert_array_equal(debug.tensor("encoder.0:output", "0,:5"), debug.tensor("encoder.0:output")[0, :5])
 

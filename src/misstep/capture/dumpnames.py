@@ -17,25 +17,31 @@ from misstep.capture.graphfiles import PARAMETERS, CompiledGraph, DumpedFile, No
 from misstep.store.foreign.mindspore_ir import Feed
 from misstep.store.foreign.npyfile import read_npy
 
+_MOST_MATCHED = 3
+"""Layers that begin with equal weights cannot be told apart in the first step; after an update they can."""
+
 
 def files_by_operator(folder: Path, graph: CompiledGraph) -> dict[str, NodeFiles]:
     """The files of one run of a graph by operator; what belongs to no operator stands under PARAMETERS."""
     found = dumped_files(folder, graph)
-    if graph.dumped_as is None and found:
-        graph.dumped_as = match_names(graph, found)
-    named = {name: found[other] for name, other in (graph.dumped_as or {}).items() if other in found}
+    if graph.matched < _MOST_MATCHED and found:
+        graph.dumped_as, certain = match_names(graph, found)
+        graph.matched = _MOST_MATCHED if certain else graph.matched + 1
+    named = {name: found[other] for name, other in graph.dumped_as.items() if other in found}
     return {**named, PARAMETERS: found[PARAMETERS]} if PARAMETERS in found else named
 
 
-def match_names(graph: CompiledGraph, dumped: dict[str, NodeFiles]) -> dict[str, str]:
-    """By operator of the graph, the name its files have in this dump; what cannot be told is left out."""
-    return _Matching(graph, dumped).run()
+def match_names(graph: CompiledGraph, dumped: dict[str, NodeFiles]) -> tuple[dict[str, str], bool]:
+    """By operator of the graph, the name its files have in this dump; and whether the values left no doubt."""
+    matching = _Matching(graph, dumped)
+    return matching.run(), matching.certain
 
 
 class _Matching:
     def __init__(self, graph: CompiledGraph, dumped: dict[str, NodeFiles]) -> None:
         self.graph, self.dumped = graph, dumped
         self.chosen: dict[str, str] = {}
+        self.certain = True
         self.free: dict[str, list[str]] = {}
         for name in sorted((name for name in dumped if name != PARAMETERS), key=_number):
             self.free.setdefault(_family(name), []).append(name)
@@ -61,7 +67,9 @@ class _Matching:
         if complete and self.listed_in[family] == 1:
             return free[0]
         fits = {one: self._fit(name, self.dumped[one]) for one in free}
-        best = min(free, key=lambda one: (fits[one][1] - fits[one][0], one != own, _number(one)))
+        scores = {one: differs - agrees for one, (agrees, differs) in fits.items()}
+        best = min(free, key=lambda one: (scores[one], one != own, _number(one)))
+        self.certain = self.certain and list(scores.values()).count(scores[best]) == 1
         agrees, differs = fits[best]
         # Of a family that was dumped in part, only what is known by its name or by its values.
         return best if complete or best == own or (agrees and not differs) else ""

@@ -40,8 +40,10 @@ class CompiledGraph:
     phases: dict[str, Phase] = field(default_factory=dict)
     forwards: dict[str, str] = field(default_factory=dict)
     positions: dict[str, int] = field(default_factory=dict)
-    dumped_as: dict[str, str] | None = None
+    dumped_as: dict[str, str] = field(default_factory=dict)
     """By operator, the name its files have; known once there are some."""
+    matched: int = 0
+    """In how many runs of the graph those names were looked for."""
     _shown: dict[str, str] = field(default_factory=dict)
 
     def type_of(self, name: str) -> str:
