@@ -318,6 +318,30 @@ def test_a_gradient_that_several_operators_add_to_is_blamed_on_the_one_that_spoi
     assert verdict.source.code.endswith("# planted")
 
 
+class OwnBackward(nn.Cell):
+    """Its backward is the user's own, and bad."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.act = nn.Tanh()
+
+    def construct(self, x: ms.Tensor) -> ms.Tensor:
+        return self.act(x) / 2
+
+    def bprop(self, x: ms.Tensor, out: ms.Tensor, dout: ms.Tensor) -> tuple[ms.Tensor]:
+        return (ms.ops.log(dout * 0 - 1),)
+
+
+def test_a_bad_gradient_of_the_users_own_backward_is_blamed_on_it() -> None:
+    network = nn.SequentialCell(nn.Dense(3, 5), OwnBackward(), nn.Dense(5, 2))
+    recording, _ = watch("functional", level="op", steps=1, model_of=lambda fault: network)
+    verdict = recording.verdict()
+    assert (verdict.phase, verdict.node, verdict.op) == ("backward", "1/bprop", "bprop")
+    assert verdict.source is not None
+    assert verdict.source.code.startswith("def bprop(self, x")
+    assert recording.stats("1:grad_input@1").nan == 20
+
+
 def test_two_networks_keep_their_names_apart() -> None:
     class Maker(nn.Cell):
         def __init__(self) -> None:

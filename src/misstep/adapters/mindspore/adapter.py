@@ -35,6 +35,7 @@ from misstep.adapters.mindspore.seams import Seams
 from misstep.adapters.mindspore.tape import Tape
 from misstep.adapters.mindspore.updates import Updates
 from misstep.adapters.recording import OnNetwork
+from misstep.adapters.source import source_line
 from misstep.core.cells import BACKWARD, BETWEEN, ENTERED, FORWARD, PHASE, TRAIL, TRAIL_MASK, Cells, no_cells
 
 
@@ -215,6 +216,9 @@ class MindSporeAdapter(Facts, Again):
             with self.guarded("before a cell"):
                 node, name = self.names.node(cell, frame)
                 seen = self.flow.enter(node, name, tensors.leaves((args, kwargs) if kwargs else args))
+                code = getattr(cell.bprop, "__code__", None) if cell.has_bprop and self.level == "op" else None
+                if seen is not None and code is not None:
+                    self.flow.own_backward(seen, source_line(code.co_filename, code.co_firstlineno))
         try:
             out = call(cell, *args, **kwargs)
         except BaseException as error:
