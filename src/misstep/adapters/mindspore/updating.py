@@ -204,8 +204,8 @@ def _in_place(flow: Flow) -> Iterator[None]:
     def set_data(parameter: Any, data: Any, slice_shape: bool = False) -> Any:
         if (parameter.shape, parameter.dtype) != (data.shape, data.dtype) or data.has_init:
             return original(parameter, data, slice_shape)
-        row = flow.row_of(data)
-        ctypes.memmove(parameter.data_ptr(), data.data_ptr(), int(data.nbytes))
+        row, plain = flow.row_of(data), data.contiguous()
+        ctypes.memmove(parameter.data_ptr(), plain.data_ptr(), int(plain.nbytes))
         if row is not None:
             flow.holds(parameter, row)
         return parameter
