@@ -7,6 +7,8 @@ import json
 import pytest
 from story import TRAINING, RunCommand, RunStory
 
+from misstep.core.chinese import in_chinese
+
 pytestmark = pytest.mark.story
 
 MINDSPORE = """
@@ -73,6 +75,15 @@ def test_a_relu_that_hides_nan_is_found_and_the_loss_is_not_asked(
 def test_a_learning_rate_of_zero_is_found(run_story: RunStory, misstep_command: RunCommand) -> None:
     run_story(TRAINING.replace("lr=0.01", "lr=0.0") + "train(4)")
     assert findings(misstep_command)["silent.weights_unchanged"]["advice"] == "the learning rate is 0"
+
+
+def test_gradients_too_small_to_move_a_weight_are_told_as_such(
+    run_story: RunStory, misstep_command: RunCommand
+) -> None:
+    run_story(TRAINING.replace("y.pow(2).mean()", "y.pow(2).mean() * 1e-20") + "train(4)")
+    advice = findings(misstep_command)["silent.weights_unchanged"]["advice"]
+    assert advice.startswith("the gradients vanish on their way back: the largest, ")
+    assert in_chinese(advice).startswith("梯度在回传途中消失")
 
 
 def test_a_healthy_training_has_no_silent_faults(run_story: RunStory, misstep_command: RunCommand) -> None:

@@ -152,6 +152,10 @@ SHAPES: tuple[tuple[str, str], ...] = (
     ),
     (r"the learning rate is 0", "学习率为 0"),
     (
+        r"the gradients vanish on their way back: the largest, (?P<largest>\S+), is too small to move a weight",
+        "梯度在回传途中消失：最大的 {largest} 也太小，改变不了权重",
+    ),
+    (
         r"on the CPU, MindSpore's in-place tensor operators change nothing, so mint\.optim\.SGD and Adam never update;"
         r" use nn\.SGD, nn\.Adam or mindspore\.experimental\.optim",
         "在 CPU 上，MindSpore 的原地张量算子什么也不改，所以 mint.optim 的 SGD 和 Adam 从不更新；"

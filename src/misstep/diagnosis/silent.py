@@ -22,6 +22,8 @@ STEPS = 8
 """The last steps looked at: enough to be sure, and cheap on a run of a week."""
 LEAST_UPDATES = 2
 """Updates in a row that moved nothing, before it is said."""
+LAST_BIT = 2.0**-25
+"""Half of the last bit of a float32, relative: a smaller step is rounded away."""
 HIDES_NAN = re.compile(r"ReLU6?|MaxPool\w*")
 
 
@@ -72,7 +74,7 @@ def weights_unchanged(run: Run, rank: int) -> Finding | None:
             f"{shown}: the same to the last bit over the last updates",
             f"optimizer {optimizer or 'unknown'}, learning rate {rate if rate is not None else 'unknown'}",
         ),
-        advice=_advice(run, rate),
+        advice=_too_small([(weights[name], gradients[name]) for name in stuck], rate) or _advice(run, rate),
         command=f"misstep show {run.name} '{stuck[0]}:*'",
         detail={"weights": len(stuck)},
     )
@@ -102,6 +104,18 @@ def _hidden(node: Node, step: int, rank: int, stats: TensorStats) -> Finding:
         advice="the loss stays finite and the network trains on wrong values; look at what feeds this layer",
         command=f"misstep run --level op --steps {step}:{step} …",
     )
+
+
+def _too_small(pairs: list[tuple[dict[int, TensorStats], dict[int, TensorStats]]], rate: float | None) -> str:
+    """A sentence when no gradient times the rate is large enough to change the last bit of its weight."""
+    largest = 0.0
+    for weights, gradients in pairs:
+        weight = max(max(abs(one.min), abs(one.max)) for one in weights.values())
+        gradient = max(max(abs(one.min), abs(one.max)) for one in gradients.values())
+        largest = max(largest, gradient)
+        if not rate or gradient * rate > LAST_BIT * weight:
+            return ""
+    return f"the gradients vanish on their way back: the largest, {largest:.3g}, is too small to move a weight"
 
 
 def _advice(run: Run, rate: float | None) -> str:
