@@ -5,7 +5,7 @@ import type { ComponentChildren } from "preact";
 import { lang, t } from "../i18n";
 import { ask } from "../net/api";
 import { change } from "../state/route";
-import { hitTotal, runName, state } from "../state/run";
+import { detail, graph, hitTotal, runName, state } from "../state/run";
 import type { BirthView, FindingView, RunStory } from "../types.gen";
 import { Icon, type IconName } from "../ui/icons";
 import { copy } from "./nodemenu";
@@ -20,6 +20,8 @@ export function useStory(): void {
     // While training runs nothing is asked: the story is told when it stands still.
     const phase = state.value?.phase;
     if (!run || phase === undefined || phase === "running" || phase === "stepping" || phase === "pausing") return;
+    // The graph first: of a large one the hub is busy for seconds, and the story reads the run once more.
+    if (!graph.value && detail.value?.graph_rev !== 0) return;
     void state.value?.rev;
     ask<RunStory>(`runs/${encodeURIComponent(run)}/story`, { lang: lang.value }).then((told) => {
       if (runName.peek() === run) story.value = { run, told };

@@ -94,7 +94,7 @@ export function CheckpointPage() {
       {one && <Facts one={one} other={other} lines={every} only={only} two={Boolean(b)} />}
       {one && (
         <>
-          <Weights lines={lines} two={Boolean(b && table)} table={table} chosen={chosen?.name ?? ""} />
+          <Weights lines={lines} two={Boolean(other && table)} table={table} chosen={chosen?.name ?? ""} />
           <Splitter of={below} way="h" grows={-1} label={t("split.below")} />
           <div class="column panel" style={{ height: `${below.value.value}px`, flex: "none" }}>
             {!chosen ? <div class="empty"><p>{w("ckpt.choose")}</p></div>
