@@ -53,3 +53,13 @@ def test_a_journal_that_grew_is_looked_at_again(tmp_path: Path) -> None:
 
 def test_a_run_without_a_journal_shows_nothing(tmp_path: Path) -> None:
     assert Glances().of(tmp_path, (0,)) == Glance()
+
+
+def test_of_several_ranks_the_one_that_failed_first_is_named(tmp_path: Path) -> None:
+    later = RunWriter(tmp_path / "try", 0, RunInfo(name="try", command=("python",), started=1.0))
+    first = RunWriter(tmp_path / "try", 1, RunInfo(name="try", command=("python",), started=1.0))
+    first.event("exception", type="RuntimeError", text="the shard ended early")
+    later.event("exception", type="RuntimeError", text="connection closed by peer")
+    first.end("failed", 1)
+    later.end("failed", 1)
+    assert Glances().of(tmp_path / "try", (0, 1)).found == "RuntimeError: the shard ended early"

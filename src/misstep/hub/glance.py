@@ -29,6 +29,7 @@ class Glance:
     hits: int = 0
     losses: tuple[Number | None, ...] = ()
     found: str = ""
+    found_at: float = 0.0
 
 
 class Glances:
@@ -43,8 +44,10 @@ class Glances:
         known = self._known.get(run)
         if known is None or known[0] != sizes:
             looks = [_look(journal) for journal in journals]
-            found = next((look.found for look in looks if look.found), "")
-            glance = Glance(sum(look.hits for look in looks), looks[0].losses if looks else (), found)
+            # The rank that failed first is the one to name: the others fail because it is gone.
+            first = min((look for look in looks if look.found), key=lambda look: look.found_at, default=Glance())
+            hits = sum(look.hits for look in looks)
+            glance = Glance(hits, looks[0].losses if looks else (), first.found, first.found_at)
             known = self._known[run] = (sizes, glance)
         return known[1]
 
@@ -59,7 +62,7 @@ def _size(path: Path) -> int:
 def _look(journal: Path) -> Glance:
     try:
         with open(journal, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return Glance(_count(data, _HIT), _losses(data), _found(data))
+            return Glance(_count(data, _HIT), _losses(data), *_found(data))
     except (OSError, ValueError):  # no journal yet, or an empty one
         return Glance()
 
@@ -72,15 +75,26 @@ def _count(data: mmap.mmap, mark: bytes) -> int:
     return found
 
 
-def _found(data: mmap.mmap) -> str:
-    verdict = _first(data, _VERDICT).get("verdict", {})
-    if verdict:
-        return f"first bad value: step {verdict.get('step')}, {verdict.get('phase')}, {verdict.get('node')}"
-    title = str(_first(data, _FINDING).get("finding", {}).get("title", ""))
-    error = _first(data, _EXCEPTION)
-    if title or not error:
-        return title
-    return f"{error.get('type', '')}: {str(error.get('text', '')).partition(chr(10))[0]}"[:_LONGEST]
+def _found(data: mmap.mmap) -> tuple[str, float]:
+    """A sentence, and when it was written."""
+    for mark, said in ((_VERDICT, _verdict), (_FINDING, _finding), (_EXCEPTION, _exception)):
+        event = _first(data, mark)
+        if event:
+            return said(event)[:_LONGEST], float(event.get("time", 0.0))
+    return "", 0.0
+
+
+def _verdict(event: dict[str, Any]) -> str:
+    verdict = event.get("verdict", {})
+    return f"first bad value: step {verdict.get('step')}, {verdict.get('phase')}, {verdict.get('node')}"
+
+
+def _finding(event: dict[str, Any]) -> str:
+    return str(event.get("finding", {}).get("title", ""))
+
+
+def _exception(event: dict[str, Any]) -> str:
+    return f"{event.get('type', '')}: {str(event.get('text', '')).partition(chr(10))[0]}"
 
 
 def _first(data: mmap.mmap, mark: bytes) -> dict[str, Any]:
