@@ -33,7 +33,7 @@ class Judge:
         self._memory_mb = settings.memory_mb
         self._refused_told = 0
         self._bad_weights: list[tuple[int, set[str]]] = []
-        """Modules that held a weight with NaN or Inf when a step ended; of the last two steps that had such rows."""
+        """Weights with NaN or Inf when a step ended, and their modules; of the last two steps that had such rows."""
 
     def hits(self, step: int, rank: int, head: Array, summary: Array) -> list[Hit]:
         self._blame_weights(step, head, summary)
@@ -60,20 +60,21 @@ class Judge:
         )
 
     def _blame_weights(self, step: int, head: Array, summary: Array) -> None:
-        """A bad weight explains its module's output: else every step after the first NaN had an origin of its own."""
+        """A bad weight explains its module's output, and itself after the next update: else every step after the first
+        NaN had an origin of its own."""
         bad = np.flatnonzero(summary["nan"] + summary["pos_inf"] + summary["neg_inf"]).tolist()
         if not bad:
             self._bad_weights.clear()
             return
-        before = next((modules for when, modules in reversed(self._bad_weights) if when < step), set())
+        before = next((names for when, names in reversed(self._bad_weights) if when < step), set())
         now: set[str] = set()
         graph = self._catalog.graph
         for row in bad:
             key = graph.tensors[int(head["tensor"][row])]
             name = graph.nodes[key.node].name
             if key.role == "param":
-                now.add(name.rpartition(".")[0])
-            elif key.role == "output" and name in before:
+                now.update((name, name.rpartition(".")[0]))
+            if key.role in ("param", "output") and name in before:
                 head["flags"][row] |= INPUTS_BAD
         earlier = [one for one in self._bad_weights if one[0] < step][-1:]
         self._bad_weights = [*earlier, (step, now or before)]

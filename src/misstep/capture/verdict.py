@@ -136,7 +136,8 @@ class _Search:
             known = "module" if owner.kind == "module" and inputs else "step"
             return self.make(first, "backward", owner, inputs=inputs, outputs=(first,), precision=known)
         if role == "param":
-            return self.make(first, "optimizer", node, inputs=inputs, outputs=(first,), precision="module")
+            phase: Phase = "optimizer" if self.head["step"][first] else "input"  # step 0: training was handed it
+            return self.make(first, phase, node, inputs=inputs, outputs=(first,), precision="module")
         return self.make(first, node.phase, node, inputs=inputs, outputs=(first,), precision="module")
 
     def by_gradient(self, first: int, bad: list[int]) -> Verdict:
