@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from misstep.core import cells
+from misstep.core.address import Address
 from misstep.core.graph import Node
 from misstep.core.run import RunInfo, Step
 from misstep.core.stats import HEAD, SUMMARY
@@ -49,6 +50,8 @@ def failed(tmp_path: Path) -> Path:
     writer = RunWriter(run, 0, info)
     writer.add_node(Node(0, "fc", "module", "Linear", order=1))
     writer.add_node(Node(1, "head", "module", "Linear", order=2))
+    for step, elements in ((1, 2), (2, 3 << 20)):
+        writer.tensor(Address("fc", step=step), np.ones(elements, np.float32), "float32", (elements,))
     paths = rank_paths(run, 0)
     ring = Ring(paths.ring, slots=4, slot_bytes=4096)
     for step in (1, 2):
@@ -84,6 +87,8 @@ def test_a_record_is_explained_with_cause_place_stacks_and_memory(hub: RunningHu
     assert report["threads"][0]["frames"][0]["locals"] == {"x": "float32"}
     assert [step["memory"]["rss"] for step in report["steps"]] == [1 << 20, 2 << 20]
     assert (report["holders"][0]["name"], report["random"]) == ("fc.weight", REPORT["random"])
+    assert report["values"] == [{"address": "fc:output@1#0", "dtype": "float32", "shape": [2]}]
+    assert report["left_out"] == 1  # 12 MB had no room
     assert ask(hub, "broken")["records"] == ["crash"]
 
 

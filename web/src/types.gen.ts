@@ -224,6 +224,8 @@ export interface CrashReport {
   environment: Record<string, string>;
   settings: Record<string, unknown>;
   problems: string[];
+  values: KeptValue[];
+  left_out: number;
 }
 
 /** Where a process was. */
@@ -455,6 +457,13 @@ export interface JournalLine {
   rank: number;
   time: number;
   text: string;
+}
+
+/** A whole tensor that travels in the record. */
+export interface KeptValue {
+  address: string;
+  dtype: string;
+  shape: number[];
 }
 
 /** A thread as the operating system saw it. */

@@ -159,6 +159,14 @@ class BatchView(Part):
     digest: str
 
 
+class KeptValue(Part):
+    """A whole tensor that travels in the record."""
+
+    address: str
+    dtype: str
+    shape: tuple[int, ...]
+
+
 class CrashReport(Part):
     run: str
     record: str
@@ -194,6 +202,9 @@ class CrashReport(Part):
     environment: dict[str, str]
     settings: dict[str, Any]
     problems: tuple[str, ...]
+    values: tuple[KeptValue, ...] = ()
+    left_out: int = 0
+    """Whole tensors the run kept that had no room in the record."""
 
 
 CRASH_PAYLOADS: tuple[type[Part], ...] = (RecordList, CrashReport)

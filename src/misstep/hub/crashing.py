@@ -25,6 +25,7 @@ from misstep.core.crashviews import (
     FrameView,
     HolderView,
     JournalLine,
+    KeptValue,
     KernelThread,
     PassedNode,
     RankEnding,
@@ -177,6 +178,8 @@ def _report(crash: Crash, bundle: Bundle, name: str, size: int) -> CrashReport:
         environment=crash.environment,
         settings=dict(info.settings),
         problems=crash.problems,
+        values=tuple(KeptValue(one["address"], one["dtype"], tuple(one["shape"])) for one in crash.values),
+        left_out=int(crash.left_out.get("tensors", 0)),
     )
 
 

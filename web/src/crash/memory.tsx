@@ -1,7 +1,10 @@
-// Memory over the last steps, who held it at the peak, and what the network was called with.
+// Memory over the last steps, who held it at the peak, what the network was called with, and the values that were kept.
 import { Chart } from "../charts/chart";
+import { parseAddress, slotText } from "../format/address";
 import { bytes, count, num } from "../format/number";
 import { said, t } from "../i18n";
+import { link } from "../state/route";
+import { runName } from "../state/run";
 import type { CrashReport } from "../types.gen";
 import { Dtype } from "../ui/marks";
 
@@ -49,6 +52,19 @@ export function Memory({ report }: { report: CrashReport }) {
           <p class="column" style={{ gap: "4px" }}>{report.batch.map((one, at) => <span key={at} class="row"><Dtype name={one.dtype} dims={one.shape} /><span class="dim mono">{one.digest}</span></span>)}</p>
         </section>
       )}
+      {report.values.length > 0 && (
+        <section class="card" data-test="values"><h2>{t("crash.values")}</h2>
+          <p class="column" style={{ gap: "4px" }}>{report.values.map((one) => <span key={one.address} class="row"><Dtype name={one.dtype} dims={one.shape} /><a class="mono wrap-anywhere" href={tensorLink(one.address)}>{one.address}</a></span>)}</p>
+          {report.left_out > 0 && <p class="dim">{t("crash.leftOut", { count: count(report.left_out) })}</p>}
+        </section>
+      )}
     </div>
   );
+}
+
+function tensorLink(text: string): string {
+  const a = parseAddress(text);
+  if (!a) return link(["runs", runName.value, "debug"]);
+  const call = a.call > 1 ? `~${a.call}:` : "";
+  return link(["runs", runName.value, "debug"], { node: a.node, slot: `${call}${slotText(a)}`, tab: "tensor", step: a.step, rank: a.rank || null });
 }
