@@ -95,6 +95,8 @@ def number(tensor: Any) -> float | None:
         return float(tensor)
     if not is_tensor(tensor):
         return None
+    if tensor.size == 1:
+        return float(tensor.item())
     values = np.asarray(array(tensor), np.float64)
     return float(values.mean()) if values.size else None
 

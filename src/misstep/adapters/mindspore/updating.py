@@ -59,7 +59,7 @@ class HeldUpdate:
         self.python: tuple[NetworkState, Randomness] | None = None
         """Attributes and random numbers, which only an optimizer of the user's own changes."""
         self._last = 0.0
-        self._known: tuple[weakref.ref[nn.Cell], list[Any]] | None = None
+        self._known: tuple[weakref.ref[nn.Cell], list[Any], int] | None = None
 
     def hold(
         self, optimizer: nn.Cell, gradients: Sequence[Any], run: Callable[[], Any], *, at_any_cost: bool = False
@@ -68,8 +68,7 @@ class HeldUpdate:
         now = thread_time()  # not wall time: on a busy machine every step looks long enough
         step_seconds, self._last = now - self._last, now
         self.optimizer, self.gradients, self.run = optimizer, gradients, run
-        state = self._state_of(optimizer)
-        size = sum(int(tensor.nbytes) for tensor in state)
+        state, size = self._state_of(optimizer)
         cost = size / _BYTES_PER_SECOND + len(state) * _SECONDS_PER_TENSOR
         if size <= _MOST_BYTES and (at_any_cost or cost <= _AFFORDABLE * step_seconds):
             self.values.take(state)
@@ -83,12 +82,16 @@ class HeldUpdate:
         self.optimizer = self.run = self.python = None
         self.gradients = ()
 
-    def _state_of(self, optimizer: nn.Cell) -> list[Any]:
-        """Searched once, but for an optimizer of the user's own: that may make new tensors at every step."""
-        known = self._known
-        if known is None or known[0]() is not optimizer or not _is_mindspores(optimizer):
-            known = self._known = weakref.ref(optimizer), state_of(optimizer)
-        return [tensor for tensor in known[1] if not tensor.has_init]
+    def _state_of(self, optimizer: nn.Cell) -> tuple[list[Any], int]:
+        """Tensors, and their bytes. Searched once, but for an optimizer of the user's own: that may make new tensors at
+        every step."""
+        if self._known is not None and self._known[0]() is optimizer and _is_mindspores(optimizer):
+            return self._known[1:]
+        every = state_of(optimizer)
+        state = [tensor for tensor in every if not tensor.has_init]
+        size = sum(int(tensor.nbytes) for tensor in state)
+        self._known = (weakref.ref(optimizer), state, size) if len(state) == len(every) else None
+        return state, size
 
 
 class UpdateWatch(OperatorWatch):
