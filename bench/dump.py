@@ -206,7 +206,7 @@ def main() -> None:
     with contextlib.redirect_stdout(sys.stderr):
         control, rows = level_rows("module", "module level", given.rounds)
         _, operators = level_rows("op", "operator level", given.rounds)
-        rows += operators + small_rows() + thread_rows(max(3, given.rounds // 2))
+        rows += operators + small_rows() + thread_rows(given.rounds)
     report(control, rows, as_json=given.json)
 
 
