@@ -10,6 +10,7 @@ import numpy as np
 
 from misstep.adapters.base import Adapter, Place, Update
 from misstep.adapters.frame import Catalog, Frame
+from misstep.adapters.replaying import Replayed
 from misstep.capture.verdict import find_verdict
 from misstep.core.address import Address
 from misstep.core.finding import Verdict
@@ -152,3 +153,17 @@ class Recording:
     def _fail(self, event: str) -> None:
         if event in self.failing:
             raise RuntimeError(f"planted in {event}")
+
+
+class Replaying(Recording):
+    """Keeps what replays saw, and the verdict on each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.replays: list[Replayed] = []
+        self.found: list[Verdict | None] = []
+
+    def keep(self, replayed: Replayed) -> None:
+        self.replays.append(replayed)
+        head, summary = replayed.frame.finish()
+        self.found.append(find_verdict(self.catalog, replayed.frame, head, summary))

@@ -11,31 +11,21 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.contract.adapter_contract import Kind, Training
-from tests.contract.recording import Recording
+from tests.contract.recording import Recording, Replaying
 
 from misstep.adapters.base import Adapter, Level, adapter_named
 from misstep.adapters.capsules import framework_of
-from misstep.adapters.replaying import Capsule, CapsuleMaker, Replayed, Replayer
-from misstep.capture.verdict import find_verdict
-from misstep.core.finding import Verdict
+from misstep.adapters.replaying import Capsule, CapsuleMaker, Replayer
 from misstep.errors import ReplayError
 
 
-class Repeating(Recording):
+class Repeating(Replaying):
     """Runs every update again, right after it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.replays: list[Replayed] = []
-        self.found: list[Verdict | None] = []
 
     def after_update(self, adapter: Adapter) -> None:
         super().after_update(adapter)
         assert isinstance(adapter, Replayer)
-        replayed = adapter.replay_update()
-        self.replays.append(replayed)
-        head, summary = replayed.frame.finish()
-        self.found.append(find_verdict(self.catalog, replayed.frame, head, summary))
+        self.keep(adapter.replay_update())
 
 
 class Keeping(Recording):

@@ -7,10 +7,9 @@ from typing import Any
 
 from tests.contract import test_fake, test_mindspore, test_mindspore_graph, test_pytorch
 from tests.contract.adapter_contract import Kind, Training
+from tests.contract.fake_again import RepeatingFake
 from tests.contract.graph_mode import AGAIN
 from tests.contract.replay_contract import Keeping, ReplayContract
-
-from misstep.adapters.fake_again import RepeatingFake
 
 
 class TestFake(ReplayContract):

@@ -9,30 +9,23 @@ import numpy as np
 import pytest
 from mindspore import nn, ops
 from tests.adapters.mindspore.trainings import INPUTS, STYLES, TARGETS, Fault, Result, Style, settle, train
-from tests.contract.recording import Recording
+from tests.contract.recording import Replaying
 
 from misstep.adapters.base import Adapter, adapter_named
-from misstep.adapters.replaying import Replayed, Replayer
-from misstep.capture.verdict import find_verdict
-from misstep.core.finding import Verdict
+from misstep.adapters.replaying import Replayer
 
 
-class Repeating(Recording):
+class Repeating(Replaying):
     """Runs every step again before its update."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.replays: list[Replayed] = []
-        self.found: list[Verdict | None] = []
         self.guilty: list[list[bool]] = []
 
     def before_update(self, adapter: Adapter) -> None:
         super().before_update(adapter)
         assert isinstance(adapter, Replayer)
-        replayed = adapter.replay()
-        self.replays.append(replayed)
-        head, summary = replayed.frame.finish()
-        self.found.append(find_verdict(self.catalog, replayed.frame, head, summary))
+        self.keep(adapter.replay())
         batch = adapter.batch()
         if batch is not None:
             self.guilty.append([adapter.bad_with([one], []) for one in range(batch.size)])

@@ -12,12 +12,10 @@ from mindspore import mint, nn, ops
 from mindspore.experimental import optim
 from tests.adapters.mindspore.trainings import INPUTS, TARGETS
 from tests.contract.recording import Recording
+from tests.contract.replay_contract import Repeating
 
-from misstep.adapters.base import Adapter, Level, adapter_named
+from misstep.adapters.base import Level, adapter_named
 from misstep.adapters.mindspore.moment import Copies
-from misstep.adapters.replaying import Replayed, Replayer
-from misstep.capture.verdict import find_verdict
-from misstep.core.finding import Verdict
 
 
 class Own(nn.Optimizer):
@@ -63,23 +61,6 @@ OPTIMIZERS: dict[str, Make] = {
 }
 
 
-class Repeating(Recording):
-    """Runs every update again, right after it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.replays: list[Replayed] = []
-        self.found: list[Verdict | None] = []
-
-    def after_update(self, adapter: Adapter) -> None:
-        super().after_update(adapter)
-        assert isinstance(adapter, Replayer)
-        replayed = adapter.replay_update()
-        self.replays.append(replayed)
-        head, summary = replayed.frame.finish()
-        self.found.append(find_verdict(self.catalog, replayed.frame, head, summary))
-
-
 def train(make: Make, spoil: Callable[[Any], None] | None = None, steps: int = 3) -> tuple[bytes, Any]:
     """Everything a training leaves behind: weights, state and the next random numbers."""
     ms.set_context(mode=ms.PYNATIVE_MODE)
@@ -120,7 +101,7 @@ def watched(
 @pytest.fixture(autouse=True)
 def affordable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Toys take no time: whatever is held is too much for them."""
-    monkeypatch.setattr("misstep.adapters.mindspore.updating._AFFORDABLE", 1.0)
+    monkeypatch.setattr("misstep.adapters.affording.SHARE", 1.0)
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)

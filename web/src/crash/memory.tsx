@@ -1,6 +1,6 @@
 // Memory over the last steps, who held it at the peak, what the network was called with, and the values that were kept.
 import { Chart } from "../charts/chart";
-import { parseAddress, slotText } from "../format/address";
+import { parseAddress, slotKey } from "../format/address";
 import { bytes, count, num } from "../format/number";
 import { said, t } from "../i18n";
 import { link } from "../state/route";
@@ -65,6 +65,5 @@ export function Memory({ report }: { report: CrashReport }) {
 function tensorLink(text: string): string {
   const a = parseAddress(text);
   if (!a) return link(["runs", runName.value, "debug"]);
-  const call = a.call > 1 ? `~${a.call}:` : "";
-  return link(["runs", runName.value, "debug"], { node: a.node, slot: `${call}${slotText(a)}`, tab: "tensor", step: a.step, rank: a.rank || null });
+  return link(["runs", runName.value, "debug"], { node: a.node, slot: slotKey(a), tab: "tensor", step: a.step, rank: a.rank || null });
 }

@@ -2,7 +2,8 @@
 import { said, t } from "../i18n";
 import { count } from "../format/number";
 import { api } from "../base";
-import { chooseNode, chosenItem, chosenNode, info, infoProblem, keyOf, slotKey } from "../state/debug";
+import { slotKey } from "../format/address";
+import { chooseNode, chosenItem, chosenNode, info, infoProblem, keyOf } from "../state/debug";
 import { change } from "../state/route";
 import { graph, runName } from "../state/run";
 import type { Neighbour, NodeInfo, TensorBrief } from "../types.gen";

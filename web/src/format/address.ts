@@ -27,9 +27,13 @@ export function addressText(a: Address): string {
   return `${a.node}${call}:${slotText(a)}${a.step === null ? "" : `@${a.step}`}${a.rank === null ? "" : `#${a.rank}`}`;
 }
 
-/** The part behind the node that a link carries: `output.1`, `~2:grad`. */
 export function slotText(a: { role: string; slot: number }): string {
   return `${a.role}${a.slot ? `.${a.slot}` : ""}`;
+}
+
+/** The part behind the node that a link carries: `output.1`, `~2:grad`. */
+export function slotKey(a: { role: string; slot: number; call: number }): string {
+  return `${a.call > 1 ? `~${a.call}:` : ""}${slotText(a)}`;
 }
 
 /** The enclosing scope's name: `encoder.0/log` → `encoder.0`. */

@@ -1,6 +1,6 @@
 // What the debugger page looks at: all of it is in the address; here it is read and changed by meaning.
 import { computed, signal } from "@preact/signals";
-import { addressText, parseAddress, slotText } from "../format/address";
+import { addressText, parseAddress, slotKey } from "../format/address";
 import type { HitView, NodeInfo, TensorBrief } from "../types.gen";
 import { graph, hits, isLive, rank, shownStep } from "./run";
 import { change, query } from "./route";
@@ -51,8 +51,7 @@ export function chooseNode(key: string, more: Record<string, string | number | n
 }
 
 export function chooseHit(hit: HitView): void {
-  const call = hit.call > 1 ? `~${hit.call}:` : "";
-  change({ node: keyOf(hit.node), slot: `${call}${slotText(hit)}`, slice: null, step: hit.step, hit: hitKey(hit), tab: "tensor" }, true);
+  change({ node: keyOf(hit.node), slot: slotKey(hit), slice: null, step: hit.step, hit: hitKey(hit), tab: "tensor" }, true);
 }
 
 export function hitKey(hit: HitView): string {
@@ -85,10 +84,6 @@ export const tensor = computed<TensorBrief | null>(() => {
   const named = node.tensors.find((one) => slotKey(one) === wanted);
   return named ?? node.tensors.find((one) => one.role === "output") ?? node.tensors[0];
 });
-
-export function slotKey(one: { role: string; slot: number; call: number }): string {
-  return `${one.call > 1 ? `~${one.call}:` : ""}${slotText(one)}`;
-}
 
 /** The full address of the tensor on show; also when the hub's table does not list it yet. */
 export const tensorAddress = computed(() => {

@@ -17,7 +17,7 @@ import io
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from time import perf_counter_ns, thread_time
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 import mindspore as ms
@@ -25,6 +25,7 @@ import numpy as np
 from mindspore import nn
 from mindspore.graph.api import _pynative_executor
 
+from misstep.adapters.affording import Purse
 from misstep.adapters.flow import Flow
 from misstep.adapters.mindspore import tensors
 from misstep.adapters.mindspore.mode import pynative
@@ -38,11 +39,7 @@ from misstep.errors import ReplayError
 if TYPE_CHECKING:
     from misstep.adapters.mindspore.adapter import MindSporeAdapter
 
-_AFFORDABLE = 0.005
-"""Share of a step that holding weights and state may take."""
-_BYTES_PER_SECOND = 4e9
 _SECONDS_PER_TENSOR = 2e-6
-_MOST_BYTES = 256 << 20
 _LARGEST_BEFORE = 64 << 20
 """Bytes an operator may overwrite for which the values before it are still at hand when it makes something bad."""
 
@@ -58,19 +55,17 @@ class HeldUpdate:
         """Weights and state; empty when they would have cost too much."""
         self.python: tuple[NetworkState, Randomness] | None = None
         """Attributes and random numbers, which only an optimizer of the user's own changes."""
-        self._last = 0.0
+        self._purse = Purse(_SECONDS_PER_TENSOR)
         self._known: tuple[weakref.ref[nn.Cell], list[Any], int] | None = None
 
     def hold(
         self, optimizer: nn.Cell, gradients: Sequence[Any], run: Callable[[], Any], *, at_any_cost: bool = False
     ) -> None:
         """Called before every update."""
-        now = thread_time()  # not wall time: on a busy machine every step looks long enough
-        step_seconds, self._last = now - self._last, now
+        self._purse.step()
         self.optimizer, self.gradients, self.run = optimizer, gradients, run
         state, size = self._state_of(optimizer)
-        cost = size / _BYTES_PER_SECOND + len(state) * _SECONDS_PER_TENSOR
-        if size <= _MOST_BYTES and (at_any_cost or cost <= _AFFORDABLE * step_seconds):
+        if self._purse.affords(len(state), size, at_any_cost=at_any_cost):
             self.values.take(state)
         else:
             self.values.let_go()

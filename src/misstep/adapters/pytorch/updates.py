@@ -10,13 +10,14 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Iterator
-from time import perf_counter_ns, thread_time
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 from torch.optim import optimizer as optimizers
 
+from misstep.adapters.affording import Purse
 from misstep.adapters.pytorch import tensors
 from misstep.adapters.pytorch.names import user_frame
 from misstep.adapters.pytorch.replay import same_bits, stage
@@ -27,11 +28,7 @@ from misstep.errors import ReplayError
 if TYPE_CHECKING:
     from misstep.adapters.pytorch.adapter import PyTorchAdapter
 
-_AFFORDABLE = 0.005
-"""Share of a step that holding the weights may take."""
-_BYTES_PER_SECOND = 4e9
 _SECONDS_PER_TENSOR = 1.5e-6
-_MOST_BYTES = 256 << 20
 _GLOBAL_HOOKS = ("_global_optimizer_pre_hooks", "_global_optimizer_post_hooks")
 
 
@@ -42,21 +39,19 @@ class HeldWeights:
         self.optimizer: weakref.ref[torch.optim.Optimizer] | None = None
         self._sources: list[torch.Tensor] = []
         self._copies: list[torch.Tensor] = []
-        self._last = 0.0
+        self._purse = Purse(_SECONDS_PER_TENSOR)
 
     def hold(self, optimizer: torch.optim.Optimizer) -> None:
         """Called before every update."""
-        now = thread_time()  # not wall time: on a busy machine every step looks long enough
-        step_seconds, self._last = now - self._last, now
+        self._purse.step()
         self.optimizer = None
         weights = list(weights_of(optimizer))
-        if len(weights) * _SECONDS_PER_TENSOR > _AFFORDABLE * step_seconds:
+        if not self._purse.affords(len(weights)):
             self._sources, self._copies = [], []
             return
         sources = [tensor for weight in weights for tensor in (weight, *_tensors_in(optimizer.state.get(weight, {})))]
         size = sum(tensor.numel() * tensor.element_size() for tensor in sources)
-        cost = size / _BYTES_PER_SECOND + len(sources) * _SECONDS_PER_TENSOR
-        if size > _MOST_BYTES or cost > _AFFORDABLE * step_seconds:
+        if not self._purse.affords(len(sources), size):
             self._sources, self._copies = [], []
             return
         with torch.no_grad():
