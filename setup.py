@@ -8,7 +8,7 @@ the module loads.
 from setuptools import Extension, setup
 
 SOURCES = ["module", "tables", "plain", "avx2", "avx512"]
-HEADERS = ["bits", "common", "kernels", "lanes", "layout", "pairs", "records", "summary"]
+HEADERS = ["arguments", "bits", "common", "kernels", "lanes", "layout", "pairs", "records", "steprows", "summary"]
 
 setup(
     ext_modules=[
@@ -29,7 +29,7 @@ setup(
             optional=True,
         ),
         Extension(
-            "misstep.capture._stacks",
+            "misstep.capture.crash._stacks",
             sources=["native/stacks.cpp"],
             language="c++",
             extra_compile_args=["-std=c++17", "-O2", "-fvisibility=hidden", "-g0"],

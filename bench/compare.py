@@ -22,16 +22,14 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
-from measure import report
+from measure import Rows, bench, options
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--json", action="store_true", help="print one JSON object")
+    arguments = options(__doc__)
     arguments.add_argument("--quick", action="store_true", help="a tenth of the data")
     arguments.add_argument("--repeats", type=int, default=3, help="the best of this many runs counts")
     arguments.add_argument("--case", choices=("make", "ours", "numpy"), help=argparse.SUPPRESS)
@@ -40,7 +38,11 @@ def main() -> None:
     if given.case:
         work = {"make": make, "ours": ours, "numpy": by_hand}[given.case]
         print(json.dumps(work(Path(given.data), given)))
-        return
+    else:
+        bench(arguments, side_by_side)
+
+
+def side_by_side(given: argparse.Namespace) -> tuple[float, Rows]:
     data = Path(tempfile.mkdtemp(prefix="misstep-bench-compare-"))
     try:
         made = run("make", data, given)
@@ -53,7 +55,7 @@ def main() -> None:
         shutil.rmtree(data, ignore_errors=True)
     best = {case: min(found, key=lambda one: one["seconds"]) for case, found in results.items()}
     control = best["again"]["seconds"] / best["ours"]["seconds"]
-    rows: list[dict[str, Any]] = [
+    rows: Rows = [
         {"case": "pairs", "value": made["pairs"], "unit": "pairs"},
         {"case": "data", "value": round(made["gigabytes"], 3), "unit": "GB"},
         {"case": "compare", "value": round(best["ours"]["seconds"], 3), "unit": "s"},
@@ -70,7 +72,7 @@ def main() -> None:
         {"case": "times faster", "value": round(best["numpy"]["seconds"] / best["ours"]["seconds"], 2), "unit": "x"},
         {"case": "first cause is the scaled weight", "value": best["ours"]["found"], "unit": "bool"},
     ]
-    report(control, rows, as_json=given.json)
+    return control, rows
 
 
 def run(case: str, data: Path, given: argparse.Namespace) -> dict[str, float]:

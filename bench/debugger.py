@@ -29,26 +29,25 @@ from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+from measure import Rows, bench, options
+
 Row = dict[str, Any]
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--json", action="store_true", help="print one JSON object")
+    arguments = options(__doc__)
     arguments.add_argument("--quick", action="store_true", help="fewer rounds, a smaller tensor")
-    given = arguments.parse_args()
+    bench(arguments, everything)
+
+
+def everything(given: argparse.Namespace) -> tuple[float, Rows]:
     with tempfile.TemporaryDirectory(prefix="misstep-bench-debugger-") as folder:
         control, rows = training(Path(folder), quick=given.quick)
         rows += tile(Path(folder), quick=given.quick)
         many = 10 if given.quick else 50
         rows += crowd(Path(folder), trainees=many, clients=many)
         rows += crowd(Path(folder), trainees=many, clients=many, hits=400, rounds=1, name="burst")
-    if given.json:
-        print(json.dumps({"control": control, "rows": rows}))
-        return
-    print(f"control {control:.4f}x")
-    for row in rows:
-        print(f"{row['case']:60} {row['value']:>12} {row['unit']}")
+    return control, rows
 
 
 def row(case: str, value: float, unit: str) -> Row:
@@ -63,7 +62,7 @@ def training(folder: Path, *, quick: bool) -> tuple[float, list[Row]]:
 
     from misstep.capture.process import attach
     from misstep.client import Debugger
-    from misstep.core.watchtext import watchpoint
+    from misstep.core.watching.watchtext import watchpoint
 
     torch.manual_seed(0)
     model = torch.nn.Sequential(*[torch.nn.Linear(128, 128) for _ in range(60)])  # 120 weights and as many gradients
@@ -222,7 +221,7 @@ def tile(folder: Path, *, quick: bool) -> list[Row]:
     hub = start_hub(folder)
     given = {"dir": str(folder), "name": "large", "hub": hub.link, "token": hub.token, "pause_at_start": True}
     settings = Settings(given)
-    from misstep.adapters.base import adapter_for
+    from misstep.adapters.registry import adapter_for
 
     session = Session(settings)
     adapter = adapter_for(large)
@@ -266,10 +265,10 @@ def crowd(
     folder: Path, *, trainees: int, clients: int, hits: int = 8, rounds: int = 10, name: str = "sim"
 ) -> list[Row]:
     """Every hit of every trainee must reach every client: as events, or asked for where a client could not follow."""
-    from misstep.capture.link import Link
-    from misstep.core.views import HitView
-    from misstep.core.wire import LINK_PROTOCOL, Bye, Hits, Introduce, Standing, StepDone
+    from misstep.capture.live.link import Link
     from misstep.hub import start_hub
+    from misstep.protocol.views import HitView
+    from misstep.protocol.wire import LINK_PROTOCOL, Bye, Hits, Introduce, Standing, StepDone
 
     hub = start_hub(folder)
     links: list[Link] = []
@@ -326,7 +325,7 @@ async def _browsers(
     from websockets.asyncio.client import connect
     from websockets.exceptions import ConnectionClosed
 
-    from misstep.core import messages as m
+    from misstep.protocol import messages as m
 
     async def one(started: asyncio.Semaphore) -> int:
         """One page. Cut off because it did not keep up, it comes back and resumes, as a real one does."""

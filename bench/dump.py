@@ -12,12 +12,9 @@ Asynchronous: CPU time of the training thread alone, against the synchronous dum
 
 from __future__ import annotations
 
-import argparse
-import contextlib
 import os
 import shutil
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -26,7 +23,7 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
-from measure import report
+from measure import Rows, bench, options
 
 MB = 1 << 20
 
@@ -35,7 +32,7 @@ class Dumping:
     """One step of a training under a session that dumps; its pack is emptied after each."""
 
     def __init__(self, step: Callable[[], Any], pattern: str, **settings: Any) -> None:
-        from misstep.adapters.base import adapter_named
+        from misstep.adapters.registry import adapter_named
         from misstep.capture.session import Session
         from misstep.settings import Settings
 
@@ -72,7 +69,7 @@ class Dumping:
 
     def sizes(self) -> list[int]:
         """Bytes of every tensor in the pack, each memory once."""
-        from misstep.store.reader import open_run
+        from misstep.store.reading.reader import open_run
 
         run = open_run(self.session.run_directory or "")
         once = {stored.offset: stored.bytes for stored in run.tensors()}
@@ -168,10 +165,10 @@ def thread_rows(rounds: int) -> list[dict[str, Any]]:
 
 def small_rows(count: int = 5000) -> list[dict[str, Any]]:
     """Many tensors of 4 kB through the dumper, as an adapter hands them over."""
-    from misstep.adapters.fake import FakeAdapter
-    from misstep.adapters.fake_framework import FakeTensor
     from misstep.capture.session import Session
     from misstep.settings import Settings
+    from misstep.testing.fake import FakeAdapter
+    from misstep.testing.fake_framework import FakeTensor
 
     folder = tempfile.mkdtemp(prefix="misstep-bench-")
     session = Session(Settings({"dir": folder, "dump": "*", "recommended": False}))
@@ -199,15 +196,13 @@ def small_rows(count: int = 5000) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--rounds", type=int, default=7)
-    given = parser.parse_args()
-    with contextlib.redirect_stdout(sys.stderr):
-        control, rows = level_rows("module", "module level", given.rounds)
-        _, operators = level_rows("op", "operator level", given.rounds)
-        rows += operators + small_rows() + thread_rows(given.rounds)
-    report(control, rows, as_json=given.json)
+    bench(options(__doc__, rounds=7), lambda given: everything(given.rounds))
+
+
+def everything(rounds: int) -> tuple[float, Rows]:
+    control, rows = level_rows("module", "module level", rounds)
+    _, operators = level_rows("op", "operator level", rounds)
+    return control, rows + operators + small_rows() + thread_rows(rounds)
 
 
 if __name__ == "__main__":

@@ -11,18 +11,16 @@ larger than the cache, which is how a training step meets its tensors.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import torch
+from measure import Rows, bench, farthest, options
 
 from misstep import kernels
 from misstep.kernels import DTYPES, SUMMARY
@@ -127,9 +125,10 @@ def other_kernels(size: int = 1_000_000) -> list[Row]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="python bench/kernels.py --json")
-    parser.add_argument("--json", action="store_true", help="one JSON object and nothing else")
-    arguments = parser.parse_args()
+    bench(options(__doc__), lambda given: everything())
+
+
+def everything() -> tuple[float, Rows]:
     torch.set_num_threads(1)
     rows: list[Row] = []
     controls: list[float] = []
@@ -146,16 +145,7 @@ def main() -> None:
         controls.append(control)
     rows += many_small()
     rows += other_kernels()
-    # The control that strayed furthest from 1: how much of a ratio noise alone can make.
-    control = max(controls, key=lambda ratio: max(ratio, 1 / ratio))
-    if arguments.json:
-        listed = [{"case": row.case, "value": row.value, "unit": row.unit} for row in rows]
-        json.dump({"control": control, "rows": listed}, sys.stdout)
-        print()
-        return
-    print(f"{kernels.backend()}; control (torch.sum against itself) {control:.3f}")
-    for row in rows:
-        print(f"{row.case:58} {row.value:10.3f} {row.unit}")
+    return farthest(controls), [asdict(row) for row in rows]
 
 
 if __name__ == "__main__":

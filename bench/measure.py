@@ -3,15 +3,19 @@ control (the bare variant against itself) that says how far the machine can be t
 
 from __future__ import annotations
 
+import argparse
 import gc
 import json
+import os
 import statistics
+import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-Measure = Callable[[int], tuple[float, list[dict[str, Any]]]]
+Rows = list[dict[str, Any]]
+Measure = Callable[[int], tuple[float, Rows]]
 """Given a number of rounds: the control, and rows of a report."""
 
 
@@ -52,20 +56,57 @@ def interleaved(
     return {name: statistics.median(values) for name, values in ratios.items()}
 
 
-def each(measures: Iterable[Measure], rounds: int) -> tuple[float, list[dict[str, Any]]]:
+def each(measures: Iterable[Measure], rounds: int) -> tuple[float, Rows]:
     """Everything that was measured, and the control that lies farthest from 1."""
     controls, rows = [], []
     for measure in measures:
         control, some = measure(rounds)
         controls.append(control)
         rows += some
-    return max(controls, key=lambda value: abs(value - 1)), rows
+    return farthest(controls), rows
 
 
-def report(control: float, rows: list[dict[str, Any]], *, as_json: bool) -> None:
-    """One JSON object, or a table for eyes."""
+def farthest(controls: Iterable[float]) -> float:
+    """The control that strayed furthest from 1: how much of a ratio noise alone can make."""
+    return max(controls, key=lambda ratio: max(ratio, 1 / ratio))
+
+
+def options(doc: str, *, rounds: int | None = None) -> argparse.ArgumentParser:
+    """The options every benchmark has; a script adds its own."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    if rounds is not None:
+        parser.add_argument("--rounds", type=int, default=rounds, help="rounds a ratio is the median of")
+    return parser
+
+
+def bench(parser: argparse.ArgumentParser, measure: Callable[[argparse.Namespace], tuple[float, Rows]]) -> None:
+    """Read the command line, measure, and print the report: the whole of a benchmark's `main`."""
+    given = parser.parse_args()
+    with only_the_report():
+        control, rows = measure(given)
+    report(control, rows, as_json=given.json)
+
+
+@contextmanager
+def only_the_report() -> Iterator[None]:
+    """Sends to stderr whatever is printed while measuring, by native code and child processes too."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def report(control: float, rows: Rows, *, as_json: bool) -> None:
+    """One JSON object, {"control": number, "rows": [{"case", "value", "unit"}]}, or a table for eyes."""
     if as_json:
-        print(json.dumps({"control": round(control, 4), "rows": rows}))
+        listed = [{"case": str(row["case"]), "value": float(row["value"]), "unit": str(row["unit"])} for row in rows]
+        print(json.dumps({"control": round(float(control), 4), "rows": listed}, ensure_ascii=False))
         return
     print(f"control {control:.3f}")
     width = max((len(row["case"]) for row in rows), default=0)

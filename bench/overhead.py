@@ -34,20 +34,21 @@ def torch_rows(case: str, rounds: int) -> tuple[float, list[dict[str, Any]]]:
     import torch
     from models import training
 
-    from misstep.adapters.base import adapter_named
+    from misstep.adapters.pytorch.adapter import PyTorchAdapter
     from misstep.capture.session import Session
     from misstep.settings import Settings
 
     torch.set_num_threads(1)
     step = training(case)
-    adapter = adapter_named("pytorch")
 
     def watching(level: str) -> Watching:
         session = Session(Settings({"level": "off" if level == "idle" else level, "dir": tempfile.mkdtemp()}))
+        adapter = PyTorchAdapter()  # one for each level, so that each keeps its names and its frame
+        session.use(adapter)
+        adapter.detach()
 
         @contextlib.contextmanager
         def attached() -> Iterator[None]:
-            session.use(adapter)
             adapter.attach(session)
             yield
             adapter.detach()
@@ -100,7 +101,7 @@ def _measure(
 
 def _cases(framework: str) -> list[Measure]:
     if framework == "pytorch":
-        return [partial(torch_rows, case) for case in ("cnn", "gpt")]
+        return [partial(torch_rows, case) for case in ("tiny", "cnn", "gpt")]
     eager = [partial(mindspore_rows, case) for case in ("cnn", "gpt")]
     return [*eager, *[partial(mindspore_rows, case, graph=True) for case in ("cnn", "gpt")]]
 

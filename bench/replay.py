@@ -10,11 +10,8 @@ capture, in bare steps.
 
 from __future__ import annotations
 
-import argparse
-import contextlib
 import os
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -23,7 +20,7 @@ from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from measure import each, interleaved, report
+from measure import Rows, bench, each, interleaved, options
 
 
 def rows_of(case: str, rounds: int) -> tuple[float, list[dict[str, Any]]]:
@@ -93,13 +90,12 @@ def one_replay(step: Callable[[], Any], adapter: Any, *, times: int = 5) -> floa
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--rounds", type=int, default=15)
-    given = parser.parse_args()
-    with contextlib.redirect_stdout(sys.stderr):
-        control, rows = each((partial(rows_of, case) for case in ("cnn", "gpt")), given.rounds)
-    report(control, rows, as_json=given.json)
+    bench(options(__doc__, rounds=15), lambda given: everything(given.rounds))
+
+
+def everything(rounds: int) -> tuple[float, Rows]:
+    control, rows = each((partial(rows_of, case) for case in ("cnn", "gpt")), rounds)
+    return control, rows
 
 
 if __name__ == "__main__":

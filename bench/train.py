@@ -13,16 +13,14 @@ every control lies within 1 %, and run it twice.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
-import sys
 from collections.abc import Callable
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
-from measure import interleaved, report
+from measure import Rows, bench, farthest, interleaved, options
 
 from misstep.train import FixedLossScaleManager, LambdaCallback, LossMonitor, Model
 
@@ -96,14 +94,14 @@ def variants_of(by_hand: Callable[[], None], data: Any, make: Callable[..., Mode
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser = options(__doc__, rounds=61)
     parser.add_argument("--framework", choices=("torch", "mindspore", "both"), default="both")
-    parser.add_argument("--rounds", type=int, default=61, help="rounds a ratio is the median of")
     parser.add_argument("--steps", type=int, default=10, help="training steps a round")
     parser.add_argument("--batch", type=int, default=256, help="samples a step")
-    given = parser.parse_args()
+    bench(parser, everything)
 
+
+def everything(given: argparse.Namespace) -> tuple[float, Rows]:
     makers: dict[str, Callable[[], Variants]] = {}
     if given.framework in ("torch", "both"):
         makers["torch"] = lambda: torch_variants(given.steps, given.batch)
@@ -113,17 +111,15 @@ def main() -> None:
         makers["mindspore eager"] = lambda: mindspore_variants(given.steps // 3, given.batch, graph=False)
 
     controls: list[float] = []
-    rows: list[dict[str, Any]] = []
-    with contextlib.redirect_stdout(sys.stderr):
-        for case, make in makers.items():
-            ratios = interleaved(make(), rounds=given.rounds // 3 if case.endswith("eager") else given.rounds)
-            controls.append(ratios["control"])
-            ratios.pop("bare")
-            rows += [
-                {"case": f"{case} {name}", "value": round(ratio, 4), "unit": "x by hand"}
-                for name, ratio in ratios.items()
-            ]
-    report(max(controls, key=lambda value: abs(value - 1)), rows, as_json=given.json)
+    rows: Rows = []
+    for case, make in makers.items():
+        ratios = interleaved(make(), rounds=given.rounds // 3 if case.endswith("eager") else given.rounds)
+        controls.append(ratios["control"])
+        ratios.pop("bare")
+        rows += [
+            {"case": f"{case} {name}", "value": round(ratio, 4), "unit": "x by hand"} for name, ratio in ratios.items()
+        ]
+    return farthest(controls), rows
 
 
 if __name__ == "__main__":

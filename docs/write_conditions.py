@@ -1,4 +1,4 @@
-"""Write docs/conditions.md and docs/conditions.zh.md from the table in misstep.core.conditions.
+"""Write docs/conditions.md and docs/conditions.zh.md from the table in misstep.core.watching.conditions.
 
 python docs/write_conditions.py          tests/core/test_reference.py fails when the pages are stale
 """
@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from misstep.core.columns import DERIVED
-from misstep.core.conditions import ALIASES, CONDITIONS, USUAL, Condition, Parameter
-from misstep.core.expressions import FUNCTIONS
-from misstep.core.recommend import recommended
 from misstep.core.stats import SUMMARY
-from misstep.core.watchtext import SHORT_EXPRESSIONS, describe
+from misstep.core.watching.columns import DERIVED
+from misstep.core.watching.conditions import ALIASES, CONDITIONS, USUAL, Condition, Parameter
+from misstep.core.watching.expressions import FUNCTIONS
+from misstep.core.watching.recommend import recommended
+from misstep.core.watching.watchtext import SHORT_EXPRESSIONS, describe
 
 PAGES = {"en": "conditions.md", "zh": "conditions.zh.md"}
 
@@ -83,7 +83,7 @@ Names that begin with `previous.` keep the value of the step before for the tens
     },
     "zh": {
         "title": "监测条件",
-        "intro": """监测点在每一步对一组张量检查一个条件。可以写在命令行或 Python 中：
+        "intro": """监测点在每个轮次对一组张量检查一个条件。可以写在命令行或 Python 中：
 
 ```console
 $ misstep run --watch 'gradient_vanishing(abs_mean_lt=1e-9) on encoder.*:grad then pause' python train.py
@@ -95,33 +95,33 @@ session.watch("gradient_vanishing", on="encoder.*:grad", abs_mean_lt=1e-9, then=
 ```
 
 条件之后可按任意顺序写：`on` 匹配模式，`but` 排除的模式，`of` 节点类型，`then` note（记录）、pause（暂停）、
-dump（转储）或 stop（结束），以及 `limit`：命中多少次后不再报告。""",
+dump（Dump 数据）或 stop（结束），以及 `limit`：命中多少次后不再报告。""",
         "rules": """## 规则
 
 - 一个监测点设置多个阈值时，满足**任意一个**即命中；命中信息给出每个阈值及其实际值。
 - 未设置的阈值不生效；一个都未设置时，采用表中的默认值（如有）。
-- 张量含有 NaN 或 Inf，或需要上一步的值而没有时，**不做判断**：命中信息带有错误标记（`nan`、`inf`、`no_previous`、
+- 张量含有 NaN 或 Inf，或需要上一轮次的值而没有时，**不做判断**：命中信息带有错误标记（`nan`、`inf`、`no_previous`、
   `out_of_memory`、`no_value`），没有实际值，每个张量只报告一次。溢出类条件检查的正是 NaN 和 Inf，因此从不标记。
   推荐的监测点不报告标记：溢出由专门的监测点报告。
-- 溢出为*错误*（error），阈值类为*警告*（warning），缺少上一步的值为*提示*（info）。
+- 溢出为*错误*（error），阈值类为*警告*（warning），缺少上一轮次的值为*提示*（info）。
 - 统计值只计有限值，以 float64 计算；空张量不会命中。
 - 权重按角色（`param`）识别而不是按名称，因此 BatchNorm 的缩放参数和嵌入表也算权重。梯度为 `grad`、`grad_input`、
   `grad_output`；激活值为任意节点的输出，可用 `of Tanh` 限定类型。
 - `weight_initialization` 只在第一步之前检查；与变化有关的条件从第一步开始检查。
 - `operator_overflow` 原本读取硬件溢出标志；这里按其本意判断：节点的输入已检查且均为有限值，输出却不是。
-- x' 为上一步的值。`weight_not_changed` 要求每个元素都满足。`equal_nan` 仅为兼容而接受：含 NaN 的张量会先被标记。
-- 对推荐的监测点，如果某一步除 -Inf 外没有其他异常（无 NaN、无 +Inf、梯度和损失正常），则视为注意力掩码，
+- x' 为上一轮次的值。`weight_not_changed` 要求每个元素都满足。`equal_nan` 仅为兼容而接受：含 NaN 的张量会先被标记。
+- 对推荐的监测点，如果某个轮次除 -Inf 外没有其他异常（无 NaN、无 +Inf、梯度和损失正常），则视为注意力掩码，
   只提示一次。用户自己的监测点严格按字面执行。""",
         "table": "| 条件 | 缩写 | 对象 | 含义 | 阈值（默认值） | 命中条件 |",
         "names": "## 简称",
         "expressions": "## 表达式",
         "expression_text": """除条件外，也可以直接写比较式：`abs_mean > 1e3 and nan == 0`、`zeros / count >= 0.99`、
 `not (l2 < 1) or step > 100`、`0 < max < 3`。支持 `and`、`or`、`not`、比较、`+ - * /` 和括号。
-以 `previous.` 开头的名称会为被监测的张量保留上一步的值。""",
+以 `previous.` 开头的名称会为被监测的张量保留上一轮次的值。""",
         "functions": "函数",
         "values": "名称",
         "recommended": "## 推荐的监测点",
-        "recommended_text": "前五个默认开启（只需普通统计值），其余需要上一步的值或完整张量。",
+        "recommended_text": "前五个默认开启（只需普通统计值），其余需要上一轮次的值或完整张量。",
         "category": {"weight": "权重", "gradient": "梯度", "activation": "激活值", "tensor": "任意张量"},
         "overflow": "出现 NaN 或 Inf",
         "operator_overflow": "输入有限，输出出现 NaN 或 Inf",

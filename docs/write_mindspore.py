@@ -16,7 +16,8 @@ sys.path.insert(0, str(ROOT))
 from tests.contract import graph_mode  # noqa: E402
 from tests.contract.graph_mode import REASONS  # noqa: E402
 
-CONTRACTS = [ROOT / "tests" / "contract" / name for name in ("adapter_contract.py", "replay_contract.py")]
+CONTRACT = ROOT / "src" / "misstep" / "testing" / "contract"
+CONTRACTS = [CONTRACT / name for name in ("rows.py", "faults.py", "manners.py", "replay.py")]
 ELSEWHERE = {**graph_mode.ELSEWHERE, **graph_mode.AGAIN}
 PAGES = {"en": "mindspore.md", "zh": "mindspore.zh.md"}
 BEGIN, END = "<!-- support table, written by docs/write_mindspore.py -->", "<!-- end of the support table -->"

@@ -6,7 +6,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "layout.h"
+#include "arguments.h"
+#include "steprows.h"
 
 #if defined(MISSTEP_X86)
 #include <immintrin.h>
@@ -52,100 +53,6 @@ template <class F> void without_lock(int64_t bytes, F &&work) {
     }
     Py_END_ALLOW_THREADS
 }
-
-// ---- arguments ----
-
-bool wrong_count(const char *name, Py_ssize_t given, Py_ssize_t least, Py_ssize_t most) {
-    if (given >= least && given <= most) return false;
-    if (least == most) PyErr_Format(PyExc_TypeError, "%s takes %zd arguments, got %zd", name, least, given);
-    else PyErr_Format(PyExc_TypeError, "%s takes %zd to %zd arguments, got %zd", name, least, most, given);
-    return true;
-}
-
-bool integer(PyObject *object, int64_t &to) {
-    if (PyLong_CheckExact(object)) {
-        to = PyLong_AsLongLong(object);
-    } else {
-        PyObject *index = PyNumber_Index(object);
-        if (!index) return false;
-        to = PyLong_AsLongLong(index);
-        Py_DECREF(index);
-    }
-    return to != -1 || !PyErr_Occurred();
-}
-
-bool good_block(int64_t address, int64_t count, int64_t type) {
-    if (type < 0 || type >= TYPES)
-        PyErr_Format(PyExc_ValueError, "unknown dtype code %lld; the codes are in misstep.kernels.DTYPES", (long long)type);
-    else if (count < 0)
-        PyErr_Format(PyExc_ValueError, "a tensor of %lld elements: the count cannot be negative", (long long)count);
-    else if (count > 0 && address == 0)
-        PyErr_Format(PyExc_ValueError, "a tensor of %lld elements at address 0: it has no memory (a meta or freed tensor?)", (long long)count);
-    else return true;
-    return false;
-}
-
-bool block_arguments(PyObject *const *args, int64_t &address, int64_t &count, int64_t &type) {
-    return integer(args[0], address) && integer(args[1], count) && integer(args[2], type) && good_block(address, count, type);
-}
-
-struct Rows {  // the caller's table, held while a row is written
-    Py_buffer view = {};
-    ~Rows() { if (view.obj) PyBuffer_Release(&view); }
-    template <class Row> Row *open(PyObject *object, int64_t first, int64_t count = 1) {
-        if (PyObject_GetBuffer(object, &view, PyBUF_SIMPLE | PyBUF_WRITABLE) < 0) return nullptr;
-        int64_t rows = (int64_t)(view.len / (Py_ssize_t)sizeof(Row));
-        if (first < 0 || first > rows || count > rows - first) {
-            PyErr_Format(PyExc_IndexError, "rows %lld to %lld do not fit a table of %lld rows of %zu bytes",
-                         (long long)first, (long long)(first + count), (long long)rows, sizeof(Row));
-            return nullptr;
-        }
-        return (Row *)view.buf + first;
-    }
-};
-
-bool integers(PyObject *object, std::vector<int64_t> &to) {  // a list, a tuple, or an array of int64
-    if (!PyList_CheckExact(object) && !PyTuple_CheckExact(object) && PyObject_CheckBuffer(object)) {
-        Py_buffer view;
-        if (PyObject_GetBuffer(object, &view, PyBUF_CONTIG_RO | PyBUF_FORMAT) < 0) return false;
-        char kind = view.format ? view.format[std::strlen(view.format) - 1] : 'B';
-        bool fits = view.itemsize == 8 && std::strchr("qQlLnNP", kind);
-        if (fits) to.assign((const int64_t *)view.buf, (const int64_t *)view.buf + view.len / 8);
-        PyBuffer_Release(&view);
-        if (!fits) PyErr_Format(PyExc_TypeError, "expected a list of integers or an array of int64, got an array of %zd-byte '%c'", view.itemsize, kind);
-        return fits;
-    }
-    PyObject *fast = PySequence_Fast(object, "expected a list of integers or an array of int64");
-    if (!fast) return false;
-    Py_ssize_t n = PySequence_Fast_GET_SIZE(fast);
-    to.resize((size_t)n);
-    bool good = true;
-    for (Py_ssize_t i = 0; i < n && good; i++) good = integer(PySequence_Fast_GET_ITEM(fast, i), to[(size_t)i]);
-    Py_DECREF(fast);
-    return good;
-}
-
-struct Blocks {
-    std::vector<int64_t> addresses, counts, types;
-    int64_t bytes = 0;
-    size_t size() const { return addresses.size(); }
-    int type(size_t i) const { return (int)types[i]; }
-    bool read(PyObject *const *args) {
-        if (!integers(args[0], addresses) || !integers(args[1], counts)) return false;
-        if (PyLong_Check(args[2])) types.assign(addresses.size(), PyLong_AsLongLong(args[2]));  // one type for all
-        else if (!integers(args[2], types)) return false;
-        if (counts.size() != size() || types.size() != size()) {
-            PyErr_Format(PyExc_ValueError, "%zu addresses, %zu counts and %zu dtypes: they describe the same tensors and must be equally many",
-                         size(), counts.size(), types.size());
-            return false;
-        }
-        for (size_t i = 0; i < size(); i++) {
-            if (!good_block(addresses[i], counts[i], types[i])) return false;
-            bytes += counts[i] * ITEM_SIZE[types[i]];
-        }
-        return true;
-    }
-};
 
 // ---- functions ----
 
@@ -309,6 +216,67 @@ PyObject *exponents_memory(PyObject *, PyObject *const *args, Py_ssize_t n) {
     Py_RETURN_NONE;
 }
 
+// ---- the rows of a step ----
+
+PyObject *finish_rows(PyObject *, PyObject *const *args, Py_ssize_t n) {
+    Lists lists;
+    int64_t step, bad = 0;
+    Rows heads, summaries;
+    if (wrong_count("finish_rows", n, 8, 8) || !lists.read(args) || !integer(args[5], step)) return nullptr;
+    auto out = heads.open<Head>(args[6], 0, lists.count);
+    auto rows = out ? summaries.open<Summary>(args[7], 0, lists.count) : nullptr;
+    if (!rows || !lists.heads((uint32_t)step, out) || !lists.fill_aliases(out, rows)) return nullptr;
+    for (Py_ssize_t i = 0; i < lists.count; i++) bad += is_bad(rows[i]);
+    return PyLong_FromLongLong(bad);
+}
+
+PyObject *first_bad(PyObject *, PyObject *const *args, Py_ssize_t n) {
+    int64_t count;
+    Rows rows;
+    if (wrong_count("first_bad", n, 2, 2) || !integer(args[1], count)) return nullptr;
+    auto summary = rows.open<Summary>(args[0], 0, count);
+    if (!summary) return nullptr;
+    int64_t row = 0;
+    while (row < count && !is_bad(summary[row])) row++;
+    return PyLong_FromLongLong(row < count ? row : -1);
+}
+
+PyObject *seal_rows(PyObject *, PyObject *const *args, Py_ssize_t n) {
+    int64_t count;
+    Rows heads, summaries, sealed;
+    if (wrong_count("seal_rows", n, 4, 4) || !integer(args[3], count)) return nullptr;
+    auto head = heads.open<Head>(args[0], 0, count);
+    auto summary = head ? summaries.open<Summary>(args[1], 0, count) : nullptr;
+    auto out = summary ? (char *)sealed.open<char[128]>(args[2], 0, count) : nullptr;
+    if (!out) return nullptr;
+    for (int64_t i = 0; i < count; i++) seal(head[i], summary[i], out + 128 * i);
+    Py_RETURN_NONE;
+}
+
+PyObject *step_line(PyObject *, PyObject *const *args, Py_ssize_t n) {
+    int64_t step, level, rows;
+    double when, seconds, overhead;
+    if (wrong_count("step_line", n, 10, 10) || !integer(args[0], step) || !number(args[1], when) || !number(args[3], seconds) ||
+        !number(args[5], overhead) || !integer(args[6], level) || !integer(args[8], rows)) return nullptr;
+    const char *optimizer = PyUnicode_AsUTF8(args[7]);
+    if (!optimizer) return nullptr;
+    Line line;
+    line.text[line.length++] = '[';
+    bool good = line.whole(step) && line.comma() && line.rounded(when, 3) && line.comma() && line.number(args[2]) && line.comma() &&
+                line.rounded(seconds, 6) && line.comma() && line.number(args[4]) && line.comma() && line.rounded(overhead, 3) &&
+                line.comma() && line.whole(level) && line.comma() && line.word(optimizer);
+    if (good && (rows || args[9] != Py_None)) good = line.comma() && line.whole(rows);
+    if (good && args[9] != Py_None) good = line.comma() && line.number(args[9]);
+    uint32_t crc = line.crc();
+    if (!(good && line.comma() && line.whole(crc))) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "a step that does not fit a short line");
+        return nullptr;
+    }
+    std::string text(line.text, line.length);
+    text += "]\n";
+    return PyBytes_FromStringAndSize(text.data(), (Py_ssize_t)text.size());
+}
+
 // ---- instruction sets ----
 
 std::vector<const Kernels *> available() {
@@ -378,6 +346,10 @@ PyMethodDef methods[] = {
     FAST(change_memory, "Write what changed between two blocks into a row of a table."),
     FAST(compare_memory, "Write how close two blocks are into a row of a table."),
     FAST(exponents_memory, "Add the powers of two that occur to an int64 table."),
+    FAST(finish_rows, "Fill the heads of a step's rows and the summaries of its aliases; how many rows are not finite."),
+    FAST(first_bad, "The first of so many rows that is not finite, or -1."),
+    FAST(seal_rows, "Join heads and summaries into the checked rows of stats.bin."),
+    FAST(step_line, "The short line of a step in the journal."),
     {"instruction_sets", instruction_sets, METH_NOARGS, "The instruction sets this machine can run, the best last."},
     {"instruction_set", instruction_set, METH_NOARGS, "The instruction set in use."},
     {"use", use, METH_O, "Switch to another instruction set, for tests and benchmarks."},

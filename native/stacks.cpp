@@ -1,7 +1,7 @@
 // Where the machine code of every thread is: at a fatal signal, and on request.
 //
 // A handler does nothing but unwind and write: no allocation, no lock, no lookup of names. Names are found later, from
-// the addresses and the map of the process, by whoever reads the record (src/misstep/store/machinecode.py).
+// the addresses and the map of the process, by whoever reads the record (src/misstep/store/bundle/machinecode.py).
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 

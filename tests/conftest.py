@@ -1,18 +1,10 @@
-"""What holds for every test.
-
-A story runs several real processes (trainers, hubs, browsers) on whatever machine is at hand, and the tests beside a
-real hub talk to it over sockets. One that fails is tried once more, and pytest says so at the end ("1 rerun"): a test
-that needs its second try is a bug to look into, but not a reason to stop the work of everybody else.
-"""
+"""What holds for every test. No test is tried twice: one that fails now and then has a race, and the race is mended."""
 
 from __future__ import annotations
 
 import signal
 
 import pytest
-
-REAL_PROCESSES = {"stories", "hub", "web", "cli"}
-"""Folders whose tests start servers or programs."""
 
 
 def pytest_configure() -> None:
@@ -23,6 +15,5 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if REAL_PROCESSES.intersection(item.path.parts) or item.get_closest_marker("ui"):
-            item.add_marker(pytest.mark.flaky(reruns=1))
+    """The longest first: begun last, one of them would leave the other core idle until it is over."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)

@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from misstep.compare.offline import offline
     from misstep.core.address import Address
     from misstep.errors import MisstepError
-    from misstep.store.reader import Run, open_run
+    from misstep.store.reading.reader import Run, open_run
     from misstep.train.printing import Print
+    from misstep.train.seed import fix_randomness
+    from misstep.tuning.api import tune
+    from misstep.tuning.reporting import report
 
 __version__ = "0.1.0"
 
@@ -36,21 +39,27 @@ __all__ = [
     "attach",
     "connect",
     "diff",
+    "fix_randomness",
     "offline",
     "open_run",
+    "report",
+    "tune",
 ]
 
 _HOMES = {
     "Address": "misstep.core.address",
     "MisstepError": "misstep.errors",
     "Print": "misstep.train.printing",
-    "Run": "misstep.store.reader",
+    "Run": "misstep.store.reading.reader",
     "Session": "misstep.capture.session",
     "attach": "misstep.capture.process",
     "connect": "misstep.client",
     "diff": "misstep.compare.layers",
+    "fix_randomness": "misstep.train.seed",
     "offline": "misstep.compare.offline",
-    "open_run": "misstep.store.reader",
+    "open_run": "misstep.store.reading.reader",
+    "report": "misstep.tuning.reporting",
+    "tune": "misstep.tuning.api",
 }
 
 

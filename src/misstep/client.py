@@ -21,15 +21,17 @@ from typing import Any
 
 import msgspec
 
-from misstep.core import messages as m
 from misstep.core.address import Address
-from misstep.core.payloads import ComparisonHeader, DryRun, HitList, SearchResult, TensorHeader
 from misstep.core.slices import Array
-from misstep.core.views import HitView, WatchpointView
 from misstep.errors import ControlError, StaleCommand, need
 from misstep.hubaccess import HubAccess, array_of, card_of, hub_of
+from misstep.protocol import messages as m
+from misstep.protocol.payloads import DryRun, HitList, SearchResult
+from misstep.protocol.tensor_payloads import ComparisonHeader, TensorHeader
+from misstep.protocol.views import HitView, WatchpointView
+from misstep.sentences.words import spoken
 from misstep.settings import Settings
-from misstep.store.reader import Run
+from misstep.store.reading.reader import Run
 from misstep.store.runs import resolve
 
 WAIT_SECONDS = 60.0
@@ -258,7 +260,8 @@ class Debugger:
         answer = self._wait(lambda: self._answers.pop(message.id, None), what, seconds)
         if isinstance(answer, m.Nack):
             stale = answer.code == "stale_state"
-            raise StaleCommand(answer.text) if stale else ControlError(answer.text, code=answer.code)
+            why = spoken(answer.text, answer.text_zh)
+            raise StaleCommand(why) if stale else ControlError(why, code=answer.code)
         assert isinstance(answer, m.Ack)
         return answer
 

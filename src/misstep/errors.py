@@ -15,7 +15,12 @@
     ├── ReplayError           a step that cannot be run again
     ├── FormatError           a foreign file (checkpoint, dump, summary, bundle) that cannot be read
     ├── CompareError          two things that cannot be laid side by side
+    ├── MigrationError        a network, source or batch that cannot be moved or checked as asked
+    ├── LintError             a file that `misstep lint` cannot look at, or an unknown rule
     ├── TrainError            a wrong call of misstep.train
+    ├── TuneError             a study that cannot go on
+    │   ├── StudyFileError    a study file that cannot be read; carries its line
+    │   └── StudyNotFound     no such study; lists the nearest names
     └── MissingPackage        an optional package is not installed
 
 A message says what happened to which thing, the likely cause, and the next command. Errors know neither HTTP nor
@@ -31,7 +36,8 @@ from types import ModuleType
 
 
 class MisstepError(Exception):
-    """Anything misstep can explain."""
+    """Anything misstep can explain. The message is a sentence of the catalogue: `said(str(error))` is in the reader's
+    language."""
 
 
 class AddressError(MisstepError):
@@ -114,8 +120,33 @@ class CompareError(MisstepError):
     """Two things that cannot be laid side by side."""
 
 
+class MigrationError(MisstepError):
+    """A network, source or batch that cannot be moved or checked as asked."""
+
+
+class LintError(MisstepError):
+    """A file that `misstep lint` cannot look at, or a rule it does not have."""
+
+
 class TrainError(MisstepError):
     """misstep.train was called with something that cannot work."""
+
+
+class TuneError(MisstepError):
+    """A study that cannot begin or go on, and what to do."""
+
+
+class StudyFileError(TuneError):
+    """A study file that cannot be read; the message begins with its name and line."""
+
+    def __init__(self, message: str, *, path: str = "", line: int = 0) -> None:
+        super().__init__(message)
+        self.path = path
+        self.line = line
+
+
+class StudyNotFound(TuneError):
+    """No study of that name."""
 
 
 class MissingPackage(MisstepError, ImportError):

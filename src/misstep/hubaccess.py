@@ -21,10 +21,10 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from misstep.core.payloads import ComparisonHeader, TensorHeader
 from misstep.core.slices import Array
-from misstep.core.wire import HUB_FILE
 from misstep.errors import AddressError, ControlError, MisstepError, RunNotFound, StaleCommand, TensorUnavailable
+from misstep.protocol.tensor_payloads import ComparisonHeader, TensorHeader
+from misstep.protocol.wire import HUB_FILE
 
 WAIT_SECONDS = 60.0
 IDLE_SECONDS = 600.0

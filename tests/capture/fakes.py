@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from misstep.adapters import fake_framework as fake
-from misstep.adapters.fake import FakeAdapter
-from misstep.adapters.fake_framework import Descent, FakeModel, FakeTensor, Linear, Sequential, Tanh
 from misstep.capture.session import Session
 from misstep.settings import Settings
-from misstep.store.reader import Run, open_run
+from misstep.store.reading.reader import Run, open_run
+from misstep.testing import fake_framework as fake
+from misstep.testing.fake import FakeAdapter
+from misstep.testing.fake_framework import Descent, FakeModel, FakeTensor, Linear, Sequential, Tanh
 
 
 class Body(FakeModel):

@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 
 from misstep.adapters.base import Place, TrainingStopped
-from misstep.capture.controller import STOPPED_BY_USER, Controller
+from misstep.adapters.step.frame import Frame
+from misstep.capture.live.controller import STOPPED_BY_USER, Controller
 from misstep.capture.session import Session
+from misstep.capture.step.outcome import StepOutcome
 from misstep.core.address import Address
-from misstep.core.messages import Command
 from misstep.core.run import Step
-from misstep.core.watch import Hit
-from misstep.core.watchtext import watchpoint
+from misstep.core.watching.watch import Hit
+from misstep.core.watching.watchtext import watchpoint
+from misstep.protocol.messages import Command
 from misstep.settings import Settings
 
 
@@ -27,6 +29,11 @@ def make(tmp_path: Path) -> Callable[..., Controller]:
         return Controller(settings, Session(settings))
 
     return controller
+
+
+def outcome(step: Step, *hits: Hit) -> StepOutcome:
+    frame = Frame()
+    return StepOutcome(step, frame, *frame.finish(), hits=hits)
 
 
 def order(controller: Controller, op: Any, **fields: Any) -> None:
@@ -49,14 +56,14 @@ def test_a_hit_that_pauses_goes_on_when_no_debugger_comes(make: Callable[..., Co
     controller = make()
     watch = controller.session.add_watchpoint(watchpoint("overflow", then="pause"))
     hit = Hit(1, watch.id, Address("fc", step=3, rank=0), "4 NaN")
-    controller.step_boundary(Step(3, loss=1.0), [hit])
+    controller.step_boundary(outcome(Step(3, loss=1.0), hit))
     assert (controller.control.phase, controller.control.step) == ("running", 3)
 
 
 def test_a_hit_that_is_only_noted_stops_nobody(make: Callable[..., Controller]):
     controller = make(grace_seconds=0)
     watch = controller.session.add_watchpoint(watchpoint("overflow", then="note"))
-    controller.step_boundary(Step(1), [Hit(1, watch.id, Address("fc", step=1, rank=0), "4 NaN")])
+    controller.step_boundary(outcome(Step(1), Hit(1, watch.id, Address("fc", step=1, rank=0), "4 NaN")))
     assert controller.control.phase == "running"
 
 
@@ -64,7 +71,7 @@ def test_terminate_ends_training_with_its_own_exit_code(make: Callable[..., Cont
     controller = make()
     order(controller, "terminate")
     with pytest.raises(TrainingStopped) as stopped:
-        controller.step_boundary(Step(1))
+        controller.step_boundary(outcome(Step(1)))
     assert stopped.value.code == STOPPED_BY_USER
     assert controller.session.ended  # type: ignore[attr-defined]
 
@@ -85,7 +92,7 @@ def test_a_waiting_training_goes_on_when_it_is_told_to(make: Callable[..., Contr
     ended = threading.Event()
 
     def train() -> None:
-        controller.step_boundary(Step(1))
+        controller.step_boundary(outcome(Step(1)))
         ended.set()
 
     thread = threading.Thread(target=train, daemon=True)
@@ -101,5 +108,5 @@ def test_after_close_nothing_waits_any_more(make: Callable[..., Controller]):
     controller = make(grace_seconds=0)
     order(controller, "pause")
     controller.close("finished")
-    controller.step_boundary(Step(1))
+    controller.step_boundary(outcome(Step(1)))
     assert controller.control.phase == "ended"

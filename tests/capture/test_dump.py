@@ -13,7 +13,7 @@ from misstep.capture.session import Session
 from misstep.core.address import Address
 from misstep.errors import AddressError, SettingError
 from misstep.store.foreign.own_run import RunSource
-from misstep.store.reader import Run
+from misstep.store.reading.reader import Run
 
 
 def kept(run: Run, pattern: str = "*") -> list[str]:

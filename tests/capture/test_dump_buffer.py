@@ -13,9 +13,9 @@ import pytest
 from tests.capture.fakes import Net, trained
 from tests.capture.test_dump import kept
 
-from misstep.capture.dumpbuffer import DumpBuffer, Job, Ring
+from misstep.capture.keep.buffer import DumpBuffer, Job, RoundBlock
 from misstep.capture.session import Session
-from misstep.store.reader import open_run
+from misstep.store.reading.reader import open_run
 
 
 class SlowDisk:
@@ -128,7 +128,7 @@ def test_asynchronous_and_synchronous_dumps_hold_the_same_tensors(tmp_path: Path
 
 def test_places_in_the_block_never_overlap() -> None:
     choose = random.Random(3)
-    ring = Ring(4096)
+    ring = RoundBlock(4096)
     taken: list[tuple[int, int]] = []
     wrapped = refused = 0
     for _ in range(5000):
@@ -150,7 +150,7 @@ def test_places_in_the_block_never_overlap() -> None:
 
 
 def test_an_empty_block_always_has_room_for_what_fits() -> None:
-    ring = Ring(4096)
+    ring = RoundBlock(4096)
     for _ in range(20):
         assert ring.take(4000) is not None
         assert ring.take(1000) is None

@@ -11,7 +11,7 @@ import pytest
 from tests.capture.fakes import trained
 from tests.capture.test_dump import kept
 
-from misstep.capture.dumpconfig import iterations, read_dump_config
+from misstep.capture.keep.mindspore_config import iterations, read_dump_config
 from misstep.core.address import Address
 from misstep.errors import SettingError
 

@@ -18,9 +18,9 @@ from tests.capture.fakes import Net, trained
 
 from misstep.capture.session import Session
 from misstep.core.address import Address
-from misstep.store import append
-from misstep.store.reader import Run, open_run
+from misstep.store.reading.reader import Run, open_run
 from misstep.store.runs import list_runs
+from misstep.store.writing import append
 
 STEPS = 24
 SETTINGS: dict[str, Any] = {"dump": "*", "level": "op", "width": 64}

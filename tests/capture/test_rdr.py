@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from misstep.capture.envconfig import env_config
-from misstep.capture.rdr import Recording, recording
+from misstep.capture.crash.config import Recording, recording
+from misstep.capture.crash.envconfig import env_config
 from misstep.settings import Settings
 
 ENVIRONMENT = {"MS_RDR_ENABLE": "1", "MS_RDR_MODE": "2", "MS_RDR_PATH": "/from/environment", "RANK_ID": "3"}

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from small_runs import VERDICT, Misstep, Said, write_run
 
-from misstep.cli import i18n, main
+import misstep.sentences.language as i18n
+from misstep.cli import main
 
 
 @pytest.fixture(autouse=True)

@@ -16,8 +16,8 @@ from misstep.core.finding import TensorFact, Verdict
 from misstep.core.graph import Node, Source, TensorKey
 from misstep.core.run import RunInfo, Step
 from misstep.core.stats import DTYPE_CODES, HEAD, SUMMARY
-from misstep.core.watch import Hit
-from misstep.store.writer import RunWriter
+from misstep.core.watching.watch import Hit
+from misstep.store.writing.writer import RunWriter
 
 VERDICT = Verdict(
     step=2,

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from misstep.compare.judge.measures import measure
 from misstep.compare.layers import diff
-from misstep.compare.losses import compare_losses, read_loss_log
-from misstep.compare.measures import measure
+from misstep.compare.loss_logs import read_loss_log
+from misstep.compare.losses import compare_losses
 from misstep.compare.report import as_json, render, sayable
 from misstep.errors import CompareError
 from misstep.store.foreign.source import ArraySource

@@ -13,7 +13,7 @@ from tests.capture.fakes import trained
 import misstep
 from misstep.cli import main
 from misstep.compare.offline import Offline, SeenNode, offline
-from misstep.compare.shelves import SourceShelf
+from misstep.compare.steps import SourceShelf
 from misstep.errors import CompareError, TensorUnavailable
 from misstep.store.foreign.export import export
 from misstep.store.foreign.sniff import source_of

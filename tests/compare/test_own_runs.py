@@ -14,8 +14,8 @@ from misstep.core.run import RunInfo, Step
 from misstep.core.stats import HEAD, SUMMARY
 from misstep.errors import FormatError, TensorUnavailable
 from misstep.store.foreign.sniff import source_of
-from misstep.store.reader import open_run
-from misstep.store.writer import RunWriter
+from misstep.store.reading.reader import open_run
+from misstep.store.writing.writer import RunWriter
 
 X = np.random.default_rng(0).standard_normal((4, 8)).astype(np.float32)
 

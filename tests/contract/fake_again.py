@@ -11,15 +11,22 @@ from typing import Any
 import numpy as np
 
 from misstep import kernels
-from misstep.adapters.calls import tensors_in
-from misstep.adapters.capsules import FORMAT, Doubts, how_exactly, read_capsule, refuse_too_large, write_capsule
-from misstep.adapters.fake import FakeAdapter, _is_tensor, _memory
-from misstep.adapters.fake_framework import Descent, FakeModel, FakeTensor
-from misstep.adapters.flow import Flow
-from misstep.adapters.frame import Frame
-from misstep.adapters.replaying import Batch, Capsule, QuietListener, Replayed
+from misstep.adapters.replaying.capsules import (
+    FORMAT,
+    Doubts,
+    how_exactly,
+    read_capsule,
+    refuse_too_large,
+    write_capsule,
+)
+from misstep.adapters.replaying.protocol import Batch, Capsule, QuietListener, Replayed
+from misstep.adapters.step.calls import tensors_in
+from misstep.adapters.step.flow import Flow
+from misstep.adapters.step.frame import Frame
 from misstep.core.stats import Array
 from misstep.errors import ReplayError
+from misstep.testing.fake import FakeAdapter, _is_tensor, _memory
+from misstep.testing.fake_framework import Descent, FakeModel, FakeTensor
 
 
 class RepeatingFake(FakeAdapter):
@@ -78,7 +85,7 @@ class RepeatingFake(FakeAdapter):
         raise ReplayError("the fake framework keeps no tape of a step")
 
     def take_over(self, replayed: Replayed) -> None:
-        self._listening().frame.become(replayed.frame)
+        """Rows go wherever the listener's frame is."""
 
     def replay_update(self) -> Replayed:
         if self._held is None:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from tests.contract import reference
-from tests.contract.adapter_contract import AdapterContract, Kind, Training
 
-from misstep.adapters import fake_framework as fake
-from misstep.adapters.fake_framework import Descent, FakeModel, FakeTensor, Linear, Sequential, Tanh
+from misstep.testing import AdapterContract, Kind, Training
+from misstep.testing import fake_framework as fake
+from misstep.testing.contract import reference
+from misstep.testing.fake_framework import Descent, FakeModel, FakeTensor, Linear, Sequential, Tanh
 
 
 class Mlp(FakeModel):

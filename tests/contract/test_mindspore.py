@@ -9,8 +9,9 @@ import mindspore as ms
 import numpy as np
 from mindspore import nn, ops
 from mindspore.graph.api import _pynative_executor
-from tests.contract import reference
-from tests.contract.adapter_contract import AdapterContract, Kind, Training
+
+from misstep.testing import AdapterContract, Kind, Training
+from misstep.testing.contract import reference
 
 
 class Mlp(nn.Cell):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import mindspore as ms
 from tests.contract import test_mindspore
-from tests.contract.adapter_contract import AdapterContract
 from tests.contract.graph_mode import ELSEWHERE
+
+from misstep.testing import AdapterContract
 
 
 class TestMindSporeGraph(test_mindspore.TestMindSpore):

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from tests.contract import reference
-from tests.contract.adapter_contract import AdapterContract, Kind, Training
 from torch import nn
+
+from misstep.testing import AdapterContract, Kind, Training
+from misstep.testing.contract import reference
 
 
 class Mlp(nn.Module):

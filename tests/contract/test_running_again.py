@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.contract import test_fake, test_mindspore, test_mindspore_graph, test_pytorch
-from tests.contract.adapter_contract import Kind, Training
 from tests.contract.fake_again import RepeatingFake
 from tests.contract.graph_mode import AGAIN
-from tests.contract.replay_contract import Keeping, ReplayContract
+
+from misstep.testing import Kind, Training
+from misstep.testing.contract.replay import Keeping, ReplayContract
 
 
 class TestFake(ReplayContract):

@@ -7,12 +7,12 @@ import re
 import numpy as np
 import pytest
 
-from misstep.capture.samples import Guilty
-from misstep.core.chinese import in_chinese
-from misstep.core.conditions import CONDITIONS
-from misstep.core.reasons import why_expression, why_marked, why_overflow, why_threshold
-from misstep.core.tiles import statistics
-from misstep.core.watch import Reading
+from misstep.capture.replay.samples import Guilty
+from misstep.core.watching.conditions import CONDITIONS
+from misstep.core.watching.reasons import why_expression, why_marked, why_overflow, why_threshold
+from misstep.core.watching.watch import Reading
+from misstep.protocol.tiles import statistics
+from misstep.sentences.recorded_before import in_chinese
 
 GIVEN = {"range_start_inclusive": -1.0, "range_end_inclusive": 1.0, "atol": 1e-8}
 BAD = statistics(np.array([1.0, np.nan, np.inf, -np.inf, -3.0], np.float32))

@@ -35,7 +35,7 @@ def test_a_bad_input_and_the_operator_are_named() -> None:
         inputs=(TensorFact("x:input@3", "finite"), TensorFact("y:input@3", "1 +Inf", inf=1)),
     )
 
-    assert verdict.sentence() == "step 3, backward, net (aten.sqrt); input y:input@3 was bad already"
+    assert verdict.sentence() == "step 3, backward, net (aten.sqrt); input y:input@3 was already bad"
 
 
 def test_an_operator_in_the_name_is_not_said_twice() -> None:

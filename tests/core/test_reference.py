@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from misstep.core.conditions import CONDITIONS
-from misstep.core.watchtext import parse_watch
+from misstep.core.watching.conditions import CONDITIONS
+from misstep.core.watching.watchtext import parse_watch
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from misstep.core.address import Pattern
 from misstep.core.graph import Edge, Graph, Node, Source, TensorKey
 from misstep.core.search import Surroundings, search
-from misstep.core.watch import Watchpoint
+from misstep.core.watching.watch import Watchpoint
 from misstep.errors import AddressError
 
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from misstep.core import tiles
-from misstep.core.payloads import Found, Tile
 from misstep.core.slices import example, parse_slice
 from misstep.errors import AddressError, CompareError
+from misstep.protocol import tiles
+from misstep.protocol.tensor_payloads import Found, Tile
 
 SHAPE = (4, 3, 8)
 ARRAY = np.arange(math.prod(SHAPE), dtype=np.float32).reshape(SHAPE)

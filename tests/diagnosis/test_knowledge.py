@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from misstep.diagnosis.knowledge import OURS, knowledge, likely_causes
+from misstep.diagnosis.crash.knowledge import OURS, knowledge, likely_causes
 from misstep.errors import FormatError
 
 RAISED: dict[str, Callable[[], object]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from misstep.core.graph import Graph, Node
-from misstep.diagnosis.position import reached
+from misstep.diagnosis.crash.position import reached
 
 STEP: tuple[tuple[str, str, str], ...] = (
     ("Net", "module", "forward"),

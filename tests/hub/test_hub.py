@@ -19,14 +19,15 @@ from trainee import SmallTrainee
 from websockets.exceptions import InvalidStatus, WebSocketException
 from websockets.sync.client import connect
 
-from misstep.capture.link import Link
+from misstep.capture.live.link import Link
 from misstep.client import Debugger
-from misstep.core import messages as m
-from misstep.core.payloads import schema
-from misstep.core.views import HitView
-from misstep.core.wire import LINK_PROTOCOL, Bye, Hits, Introduce, Refused, Standing, frame, read_from_hub, sizes
 from misstep.errors import AddressError, ControlError, StaleCommand
 from misstep.hub import RunningHub
+from misstep.protocol import messages as m
+from misstep.protocol.schema import schema
+from misstep.protocol.views import HitView
+from misstep.protocol.wire import LINK_PROTOCOL, Bye, Hits, Introduce, Refused, Standing, frame, read_from_hub, sizes
+from waiting import connected
 
 Ask = Callable[..., tuple[int, dict[str, str], bytes]]
 
@@ -148,7 +149,8 @@ def test_a_run_is_read_by_column_and_kept_by_its_etag(trainee: SmallTrainee, hub
         graph = json.loads(body, parse_constant=_no_bare_nan)
         assert (status, graph["nodes"]["name"]) == (200, ["encoder.0", "encoder.1", "decoder", "decoder.weight"])
         assert ask("/api/v1/runs/small/graph", If_None_Match=headers["etag"])[0] == 304
-        status, headers, body = ask("/api/v1/runs/small/steps/2")
+        started = json.loads(ask("/api/v1/runs/small")[2])["brief"]["started"]
+        status, headers, body = ask(f"/api/v1/runs/small/steps/2?of={started:.0f}")
         table = json.loads(body, parse_constant=_no_bare_nan)
         assert (table["loss"], len(table["tensor"])) == ("NaN", 5)
         assert "immutable" in headers["cache-control"]
@@ -358,18 +360,8 @@ def test_a_trainee_with_a_wrong_token_is_refused(hub: RunningHub):
 
 def debugger_of(hub: RunningHub, run: str) -> Debugger:
     """A debugger once the trainee has introduced itself."""
-    import time
-
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        socket = live_socket(hub)
-        say(socket, m.Hello(m.PROTOCOL))
-        runs = hear(socket, m.Welcome).runs
-        socket.close()
-        if any(one.run == run and one.live for one in runs):
-            return Debugger(run, hub.url, hub.token)
-        time.sleep(0.02)
-    raise AssertionError(f"{run} never connected")
+    connected(hub, run)
+    return Debugger(run, hub.url, hub.token)
 
 
 def _no_bare_nan(word: str) -> Any:
@@ -380,7 +372,7 @@ def test_no_hit_of_a_burst_is_lost_to_a_client_that_could_not_follow(
     hub: RunningHub, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ):
     """Four times as many hits at once as may wait for a client, on two runs: the client is told, and fetches them."""
-    monkeypatch.setattr("misstep.hub.live.MUST_WAITING", 100)
+    monkeypatch.setattr("misstep.hub.live.events.MUST_WAITING", 100)
     links = [simulated(hub, name) for name in ("left", "right")]
     with debugger_of(hub, "left") as debug, debugger_of(hub, "right") as other:
         for start in (0, 400):

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from misstep.adapters import base
-from misstep.adapters.base import Place, TrainingStopped, Update
+from misstep.adapters.base import Defaults, Place, TrainingStopped, Update
+from misstep.adapters.registry import Framework, register
 from misstep.capture.session import Session
 from misstep.core.stats import DTYPE_CODES
 from misstep.hub import RunningHub
@@ -19,7 +19,7 @@ from misstep.settings import Settings
 NODES = ("encoder.0", "encoder.1", "decoder")
 
 
-class Handmade:
+class Handmade(Defaults):
     """An adapter for a training that is a loop over arrays."""
 
     name = "handmade"
@@ -75,8 +75,8 @@ class SmallTrainee:
             given |= {"hub": hub.link, "token": hub.token}
         self.session = Session(Settings(given))
         self.adapter = Handmade(rank, world_size)
-        base._OWNERS["handmade"] = lambda thing: isinstance(thing, np.ndarray)
-        base._ADAPTERS["handmade"] = self.adapter  # type: ignore[assignment]
+        handmade = Framework("handmade", "numpy", "", lambda numpy, thing: isinstance(thing, numpy.ndarray))
+        register(handmade, self.adapter)  # type: ignore[arg-type]
         self.values = {node: np.ones((4, 8), np.float32) for node in NODES}
         """What each node gives; a test may put a NaN in."""
         self.loss = 1.0
@@ -119,7 +119,7 @@ class SmallTrainee:
         try:
             session.adapters.append(self.adapter)  # type: ignore[arg-type]
             session.going_live(self.adapter)  # type: ignore[arg-type]
-            session.door.first_pause()
+            session.entry.first_pause()
             while not self._end.is_set():
                 if not self._free.is_set():
                     self._go.acquire()

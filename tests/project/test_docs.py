@@ -28,7 +28,14 @@ def pages_with_snippets() -> list[Path]:
 @pytest.mark.parametrize("page", pages_with_snippets(), ids=lambda page: page.name)
 def test_the_snippets_of_a_page_run_in_their_order(page: Path, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", "MISSTEP_STRICT": "1"}
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])  # `python` in a study file
+    environment = {
+        **os.environ,
+        "PATH": path,
+        "PYTHONPATH": str(ROOT / "src"),
+        "OMP_NUM_THREADS": "1",
+        "MISSTEP_STRICT": "1",
+    }
     for kind, text in MARKED.findall(page.read_text(encoding="utf-8")):
         if kind == "python":
             commands = [[sys.executable, "-c", text]]

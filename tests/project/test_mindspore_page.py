@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from misstep.core.conditions import CONDITIONS
+from misstep.core.watching.conditions import CONDITIONS
 
 ROOT = Path(__file__).parents[2]
 

@@ -13,8 +13,8 @@ from misstep.core.finding import Verdict
 from misstep.core.graph import Edge, Node, Source, TensorKey
 from misstep.core.run import RunInfo, Step
 from misstep.core.stats import DTYPE_CODES, HEAD, SUMMARY
-from misstep.core.watch import Hit, Watchpoint
-from misstep.store.writer import RunWriter
+from misstep.core.watching.watch import Hit, Watchpoint
+from misstep.store.writing.writer import RunWriter
 
 NODES = ("encoder.fc", "encoder.norm", "decoder.fc")
 INFO = RunInfo(name="try", command=("python", "train.py"), started=1_794_765_845.0, versions={"torch": "2.13.0"})

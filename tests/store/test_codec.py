@@ -18,7 +18,7 @@ from misstep.core.finding import Finding, TensorFact, Verdict
 from misstep.core.graph import Edge, Node, TensorKey
 from misstep.core.run import RunInfo, Step
 from misstep.core.stats import TensorStats
-from misstep.core.watch import Hit, Watchpoint
+from misstep.core.watching.watch import Hit, Watchpoint
 from misstep.store.codec import NOT_FINITE, decode, encode, from_json, to_json
 from misstep.store.journal import seal, unseal
 

@@ -21,7 +21,7 @@ from misstep.core.run import Step
 from misstep.errors import TensorUnavailable
 from misstep.store.journal import seal
 from misstep.store.pack import PackReader, StoredTensor, pack_record
-from misstep.store.reader import open_run
+from misstep.store.reading.reader import open_run
 from misstep.store.runs import list_runs
 from misstep.store.statsfile import HEADER_BYTES, ROW_BYTES
 
@@ -100,7 +100,7 @@ def test_a_file_cut_at_any_byte_leaves_a_run_that_opens(run: Path, name: str) ->
         path.write_bytes(data[:size])
         opened = open_run(run)
         whole_lines = data[:size].split(b"\n")[:-1] if name == "journal.jsonl" else []
-        told = sum(line.startswith(b'{"kind":"step"') for line in whole_lines) if name == "journal.jsonl" else 3
+        told = sum(line.startswith((b"[", b'{"kind":"step"')) for line in whole_lines) if name == "journal.jsonl" else 3
         assert len(opened.steps()) == told
         assert len(list_runs(run.parent)) == 1
     path.unlink()
@@ -135,10 +135,10 @@ def test_a_changed_byte_anywhere_is_noticed_and_spoils_little(run: Path, name: s
 def test_a_damaged_line_in_the_middle_is_skipped_and_told(run: Path) -> None:
     path = run / "rank-0/journal.jsonl"
     data = path.read_bytes()
-    path.write_bytes(data.replace(b'"number":2', b'"number":9'))
+    path.write_bytes(data.replace(b"\n[2,", b"\n[9,"))
     opened = open_run(run)
     assert [step.number for step in opened.steps()] == [1, 3]
-    at = data.rfind(b"\n", 0, data.find(b'"number":2')) + 1
+    at = data.find(b"\n[2,") + 1
     assert opened.damage == [f"rank-0/journal.jsonl: 1 damaged line skipped, at byte {at}"]
 
 

@@ -12,8 +12,8 @@ from small_run import begin, child_environment, rows, train
 
 from misstep.core.address import Address
 from misstep.core.run import Step
-from misstep.store import append
-from misstep.store.reader import open_run
+from misstep.store.reading.reader import open_run
+from misstep.store.writing import append
 
 FULL_DISK = """
 import json, pathlib, resource, sys

@@ -21,11 +21,11 @@ from misstep.core.finding import Finding, TensorFact, Verdict
 from misstep.core.graph import Edge, Node, Source, TensorKey
 from misstep.core.run import Step
 from misstep.core.stats import DTYPE_CODES, DTYPE_NAMES
-from misstep.core.watch import Watchpoint
+from misstep.core.watching.watch import Watchpoint
 from misstep.errors import AddressError, RunError, RunNotFound, RunTooNew, TensorUnavailable
 from misstep.store.pack import numpy_dtype
-from misstep.store.reader import Run, open_run
-from misstep.store.writer import RunWriter
+from misstep.store.reading.reader import Run, open_run
+from misstep.store.writing.writer import RunWriter
 
 
 def test_a_finished_run_tells_all_that_was_written(tmp_path: Path) -> None:
@@ -320,7 +320,7 @@ def test_a_tensor_that_was_not_kept_says_how_to_get_it(tmp_path: Path) -> None:
 def test_a_run_of_a_later_format_is_refused_with_the_way_out(tmp_path: Path) -> None:
     path = record(tmp_path / "try") / "run.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "format": 99}))
-    with pytest.raises(RunTooNew, match=r"format 99, this one reads up to 1\):  pip install -U misstep"):
+    with pytest.raises(RunTooNew, match=r"format 99, this one reads up to 2\):  pip install -U misstep"):
         open_run(tmp_path / "try")
 
 

@@ -14,12 +14,12 @@ from small_run import INFO, begin, child_environment, record, rows, train
 from misstep.core.address import Address
 from misstep.core.finding import Verdict
 from misstep.core.run import Step
-from misstep.core.watch import Hit
+from misstep.core.watching.watch import Hit
 from misstep.errors import RunNotFound
 from misstep.store.layout import RUN_VARIABLE
-from misstep.store.reader import open_run
+from misstep.store.reading.reader import open_run
 from misstep.store.runs import list_runs, new_run_directory, read_run_file, resolve, write_run_file
-from misstep.store.writer import RunWriter
+from misstep.store.writing.writer import RunWriter
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from story import environment_of_a_user
 from misstep.capture.attach import environment_for_child
 from misstep.client import Debugger
 from misstep.hub import RunningHub, start_hub
+from waiting import connected, when
 
 SECONDS = 90.0
 
@@ -94,29 +93,15 @@ class Live:
     def debugger(self, run: str = "try", *, ranks: int = 1) -> Debugger:
         """Once all ranks are connected."""
         assert self.hub is not None
-        self.until(lambda: len(self.connected(run)) >= ranks, f"{ranks} ranks of {run}")
+        connected(self.hub, run, self.process, ranks=ranks)
         debugger = Debugger(run, self.hub.url, self.hub.token, directory=self.base / run)
         self.debuggers.append(debugger)
         return debugger
 
-    def connected(self, run: str) -> list[int]:
-        assert self.hub is not None
-        url = f"{self.hub.url}/api/v1/snapshot"
-        request = urllib.request.Request(url, headers={"X-Misstep-Token": self.hub.token})
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            states = json.load(answer)["states"]
-        return [rank["rank"] for state in states if state["run"] == run for rank in state["ranks"] if rank["alive"]]
-
-    def until(self, holds: Callable[[], Any], what: str) -> Any:
-        deadline = time.monotonic() + SECONDS
-        while time.monotonic() < deadline:
-            found = holds()
-            if found:
-                return found
-            if self.process is not None and self.process.poll() is not None:
-                raise AssertionError(f"training ended before {what}:\n{self.output()}")
-            time.sleep(0.02)
-        raise AssertionError(f"waited {SECONDS:g} s for {what}")
+    def until(self, happened: Callable[[], Any]) -> Any:
+        """Once it is true; asked whenever a file of a run changes."""
+        assert self.process is not None
+        return when(happened, self.base, self.process)
 
     def output(self) -> str:
         assert self.process is not None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 import misstep
-from misstep.store.reader import Run, open_run
+from misstep.store.reading.reader import Run, open_run
 from misstep.store.runs import list_runs
 
 SOURCE = Path(misstep.__file__).parents[1]

@@ -12,7 +12,7 @@ import pytest
 from livestory import NETWORK, Live
 from story import TRAINING, RunCommand, RunStory, Write
 
-from misstep.store.reader import open_run
+from misstep.store.reading.reader import open_run
 
 pytestmark = pytest.mark.story
 

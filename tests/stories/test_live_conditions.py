@@ -10,7 +10,7 @@ import pytest
 from livestory import Live
 
 import misstep
-from misstep.core.conditions import CONDITIONS
+from misstep.core.watching.conditions import CONDITIONS
 
 pytestmark = pytest.mark.story
 

@@ -10,9 +10,9 @@ import pytest
 from livestory import FOREVER, NETWORK, Live
 
 from misstep.client import Debugger
-from misstep.core import messages as m
 from misstep.errors import ControlError, StaleCommand, TensorUnavailable
-from misstep.store.reader import open_run
+from misstep.protocol import messages as m
+from misstep.store.reading.reader import open_run
 
 pytestmark = pytest.mark.story
 
@@ -72,7 +72,7 @@ def test_a_session_from_the_initial_weights_to_a_clean_end(live: Live):
     state = debug.wait("paused")
     assert state.step == 4
     assert state.reason is not None
-    assert state.reason.text.startswith("encodr.1 was not met in step 4; paused at its end; did you mean encoder.1")
+    assert state.reason.text.startswith("encodr.1 did not run in step 4; paused at its end; did you mean encoder.1")
 
     debug.until("step >= 9")
     assert debug.wait("paused").step == 9
@@ -190,7 +190,7 @@ def test_two_clients_see_the_same_and_cannot_race_each_other(live: Live):
     seen = first.wait("paused").rev
     second.wait("paused")
     first.command("step", rev=seen)
-    with pytest.raises(StaleCommand, match="the run moved since you looked"):
+    with pytest.raises(StaleCommand, match="the run has moved since you looked"):
         second.command("step", rev=seen)
     assert first.wait("paused").step == 1
     second.wait_step(1)

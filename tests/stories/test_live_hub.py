@@ -11,7 +11,7 @@ from livestory import FOREVER, NETWORK, Live
 from story import MISSTEP, environment_of_a_user
 
 from misstep.client import connect
-from misstep.store.reader import open_run
+from misstep.store.reading.reader import open_run
 
 pytestmark = pytest.mark.story
 
@@ -54,7 +54,7 @@ def test_training_goes_on_by_itself_when_no_debugger_comes(live: Live):
 
 def test_a_run_started_without_a_hub_is_picked_up_later(live: Live):
     live.train(FOREVER, hub=False)
-    live.until(lambda: (live.base / "try" / "rank-0" / "journal.jsonl").exists(), "the run")
+    live.until(lambda: (live.base / "try" / "rank-0" / "journal.jsonl").exists())
     live.start_hub()
     debug = live.debugger()
     debug.pause()
@@ -67,7 +67,7 @@ def test_a_run_started_without_a_hub_is_picked_up_later(live: Live):
 
 def test_connect_starts_a_hub_by_itself_and_the_terminal_uses_it(live: Live):
     live.train(FOREVER, hub=False)
-    live.until(lambda: (live.base / "try" / "run.json").exists(), "the run")
+    live.until(lambda: (live.base / "try" / "run.json").exists())
     debug = connect("try", directory=str(live.base), wait_seconds=60)
     live.debuggers.append(debug)
     debug.wait("running")

@@ -12,9 +12,9 @@ from livestory import Live
 
 from misstep.cli.prompt import Prompt
 from misstep.client import events_of
-from misstep.core.messages import LogLine
 from misstep.errors import ControlError
-from misstep.store.reader import open_run
+from misstep.protocol.messages import LogLine
+from misstep.store.reading.reader import open_run
 
 pytestmark = pytest.mark.story
 pytest.importorskip("mindspore")
@@ -117,7 +117,7 @@ def test_an_eager_training_is_walked_through_looked_at_and_ended(live: Live):
         assert (place.node, place.phase, place.when) == (node.partition(":")[0], phase, when)
         assert debug.state.step == 3
 
-    with pytest.raises(ControlError, match="trains in PyNative already"):
+    with pytest.raises(ControlError, match="already trains in PyNative"):
         debug.pynative()
     debug.go()
     watch = debug.watch("abs_mean >= 0", on="decoder.weight:grad", then="pause")
@@ -198,16 +198,18 @@ def test_a_compiled_step_is_walked_through_in_pynative_on_request(live: Live):
     assert place is not None
     assert (place.node, place.phase, place.when) == ("encoder.0", "forward", "after")
     assert debug.tensor("encoder.0:output").shape == (4, 16)
-    with pytest.raises(ControlError, match="step 3 is being run in PyNative now"):
+    with pytest.raises(ControlError, match="step 3 is running in PyNative now"):
         debug.pynative()
     debug.run_to("decoder:grad_input")
     place = debug.wait("paused").place
     assert place is not None
     assert (place.node, place.phase) == ("decoder", "backward")
     debug.step()
-    assert (debug.wait("paused").step, notes(debug)) == (3, ["step 3 was run in PyNative too: the loss agrees"])
+    assert (debug.wait("paused").step, notes(debug)) == (3, ["step 3 ran in PyNative too: the loss agrees"])
 
-    with pytest.raises(ControlError, match=r"step 1:2 is over, 3 have ended; name steps to come, like pynative 4:6"):
+    with pytest.raises(
+        ControlError, match=r"step 1:2 is over, 3 have ended; name steps to come, for example pynative 4:6"
+    ):
         debug.pynative("1:2")
     with pytest.raises(ControlError, match="cannot read the steps 'five'"):
         debug.pynative("five")
@@ -215,8 +217,8 @@ def test_a_compiled_step_is_walked_through_in_pynative_on_request(live: Live):
     prompt = Prompt(debug, said.append)
     prompt.do("pynative 5")
     prompt.do("s 3")
-    assert said[0] == "these steps will be run in PyNative too: 5"
-    assert said[-2].startswith("  step 5 was run in PyNative too: the loss agrees with graph mode")
+    assert said[0] == "these steps will also run in PyNative: 5"
+    assert said[-2].startswith("  step 5 ran in PyNative too: the loss agrees with graph mode")
     assert said[-1] == "paused at step 6: step 6 ended"
     debug.stop()
     debug.wait("ended")
@@ -236,7 +238,7 @@ def test_before_the_first_step_of_a_compiled_gradient_nothing_has_run(live: Live
     debug.step()
     assert (debug.wait("paused").step, notes(debug)) == (
         1,
-        ["step 1 was run in PyNative too: loss and gradients agree"],
+        ["step 1 ran in PyNative too: loss and gradients agree"],
     )
     debug.stop()
     debug.wait("ended")

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from livestory import Live
 
-from misstep.core.views import RankView
+from misstep.protocol.views import RankView
 
-pytestmark = pytest.mark.story
+pytestmark = [pytest.mark.story, pytest.mark.slow]
 
 TWO_RANKS = """
 import torch

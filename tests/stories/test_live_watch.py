@@ -10,7 +10,7 @@ import pytest
 from livestory import FOREVER, NETWORK, Live
 
 from misstep.errors import ControlError
-from misstep.store.reader import open_run
+from misstep.store.reading.reader import open_run
 
 pytestmark = pytest.mark.story
 

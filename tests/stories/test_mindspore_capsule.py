@@ -8,9 +8,9 @@ import sys
 import pytest
 from story import RunCommand, RunStory, Write
 
-from misstep.store.reader import open_run
+from misstep.store.reading.reader import open_run
 
-pytestmark = pytest.mark.story
+pytestmark = [pytest.mark.story, pytest.mark.slow]
 
 TRAIN = """
     import sys

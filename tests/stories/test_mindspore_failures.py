@@ -8,7 +8,7 @@ import shutil
 import pytest
 from story import RunCommand, RunStory
 
-from misstep.capture.oldnumpy import numpy_problem
+from misstep.adapters.mindspore.numpy_version import numpy_problem
 
 pytestmark = [pytest.mark.story, pytest.mark.mindspore]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from story import Result, RunCommand, RunStory, Write
 
-from misstep.capture.graphasking import VARIABLE, dump_config
+from misstep.adapters.mindspore.graph.dump_request import VARIABLE, dump_config
 from misstep.core.address import Address
 
 pytestmark = [pytest.mark.story, pytest.mark.mindspore]
@@ -178,6 +178,7 @@ def test_a_weight_is_shown_as_the_update_left_it_and_as_the_forward_read_it(run_
     assert updated.replace("input.2", "input") not in rows, "what an operator writes in place is no input"
 
 
+@pytest.mark.slow
 def test_training_is_bit_identical_at_every_level(run_story: RunStory) -> None:
     printed = {level: run_story(script(), "--level", level).out for level in ("off", "module", "op")}
     assert len(set(printed.values())) == 1, printed

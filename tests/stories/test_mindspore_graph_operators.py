@@ -9,7 +9,7 @@ import pytest
 from story import RunCommand, RunStory, Write
 
 from misstep.core.address import Address
-from misstep.core.chinese import in_chinese
+from misstep.sentences.text import said
 
 pytestmark = [pytest.mark.story, pytest.mark.mindspore]
 
@@ -134,9 +134,9 @@ def test_where_the_modes_part_is_named_when_the_step_was_dumped_else_how_to_lear
     result = misstep_command("run", "--level", level, sys.executable, "train.py", environment=asked)
     assert result.exit == 0, result.err
     agreed, differs = result.run.events("modes")
-    assert agreed.facts["text"].startswith("step 2 was run in PyNative too: the loss agrees with graph mode (")
+    assert agreed.facts["text"].startswith("step 2 ran in PyNative too: the loss agrees with graph mode (")
     (finding,) = [one for one in result.run.findings if one.rule == "mindspore.modes_differ"]
-    assert "differ" not in in_chinese(finding.advice)
+    assert "differ" not in said(finding.advice, "zh")
     if level == "op":
         line = "train.py:14 `x = ops.tanh(x * self.scale)  # compiled with the scale of the first step`"
         assert differs.facts["text"].endswith(f"; first different output of Net/Tanh, {line}")

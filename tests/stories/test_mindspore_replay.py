@@ -154,7 +154,7 @@ def test_a_bad_update_is_run_again_not_compiled_and_named_by_operator_and_line(
     assert (verdict["step"], verdict["phase"], verdict["node"], verdict["precision"]) == (
         4, "optimizer", node, "operator")  # fmt: skip
     assert verdict["source"]["code"].endswith(line)
-    assert verdict["exact"].startswith(("exact", "not exact: the update was run again from what it left"))
+    assert verdict["exact"].startswith(("exact", "not exact: the update was replayed from its result"))
     bare = subprocess.run(
         [sys.executable, "train.py"],
         cwd=result.folder,

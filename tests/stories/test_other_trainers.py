@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from story import RunStory, updates
 
-pytestmark = pytest.mark.story
+pytestmark = [pytest.mark.story, pytest.mark.slow]
 
 LIGHTNING = """
     import lightning.pytorch as pl

@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +14,8 @@ from typing import Any
 
 import pytest
 from story import MISSTEP, SECONDS, Result, RunCommand, RunStory, Write, environment_of_a_user
+
+from waiting import when
 
 pytestmark = pytest.mark.story
 
@@ -221,14 +222,6 @@ def start(folder: Path, write: Write) -> Iterator[Callable[..., subprocess.Popen
         process.communicate(timeout=SECONDS)
 
 
-def eventually(happened: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    until = time.monotonic() + SECONDS
-    while not happened():
-        assert time.monotonic() < until, "it never happened"
-        assert process.poll() is None, process.communicate()[0]
-        time.sleep(0.05)
-
-
 HANGING = """
 import threading
 import torch
@@ -254,6 +247,7 @@ for step in range(1, 6):
 """
 
 
+@pytest.mark.slow
 def test_a_hang_names_the_rank_that_did_not_come_and_the_collective_the_other_waits_in(
     folder: Path, start: Callable[..., subprocess.Popen[str]], misstep_command: RunCommand
 ) -> None:
@@ -267,7 +261,7 @@ def test_a_hang_names_the_rank_that_did_not_come_and_the_collective_the_other_wa
         with zipfile.ZipFile(bundle) as archive:
             return {"rank-0/reports.jsonl", "rank-1/reports.jsonl"} <= set(archive.namelist())
 
-    eventually(both_told, process)
+    when(both_told, folder, process, seconds=SECONDS)
     moved = folder / "hang.zip"
     shutil.copyfile(bundle, moved)
     opened = misstep_command("open", str(moved), "--json")
@@ -304,7 +298,7 @@ def test_a_live_training_is_recorded_on_request_and_goes_on(
     train()
     """
     process = start(script)
-    eventually((folder / "waiting").exists, process)
+    when((folder / "waiting").exists, folder, process, seconds=SECONDS)
     asked = misstep_command("record", "try", "--to", "stuck.zip", "--json")
     assert (asked.exit, json.loads(asked.out)["asked"]) == (0, 1), asked.err
     crash = json.loads(misstep_command("open", "stuck.zip", "--json").out)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from story import SECONDS, RunCommand, RunStory, Write, environment_of_a_user
 
-from misstep.store.reader import open_run
+from misstep.store.reading.reader import open_run
 
 pytestmark = pytest.mark.story
 

@@ -287,6 +287,4 @@ def test_a_folder_that_cannot_be_written_is_said_once_and_the_command_runs(
     write("missteps", "a file where the folder should be")
     result = misstep_command("run", sys.executable, "-c", "print('ran')")
     assert (result.exit, result.out) == (0, "ran\n")
-    assert result.err == (
-        "misstep: nothing could be recorded in missteps: Not a directory; choose another place with --dir.\n"
-    )
+    assert result.err == ("misstep: cannot record in missteps: Not a directory; choose another directory with --dir.\n")

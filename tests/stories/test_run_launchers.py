@@ -89,6 +89,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("start", ["fork", "spawn"])
+@pytest.mark.slow
 def test_workers_of_a_dataloader_leave_no_trace(run_story: RunStory, start: str) -> None:
     script = (
         TRAINING
@@ -104,7 +105,9 @@ class Numbers(torch.utils.data.Dataset):
         return self.features(torch.randn(4)).detach()   # a forward with gradients, in the worker
 
 if __name__ == "__main__":
-    loader = torch.utils.data.DataLoader(Numbers(), batch_size=8, num_workers=2, multiprocessing_context="{start}")
+    # Spawned workers import torch, three seconds each: they stay for both epochs.
+    options = dict(num_workers=2, multiprocessing_context="{start}", persistent_workers={start == "spawn"})
+    loader = torch.utils.data.DataLoader(Numbers(), batch_size=8, **options)
     for epoch in range(2):
         for x in loader:
             loss = model(x).pow(2).mean()

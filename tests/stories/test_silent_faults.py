@@ -7,8 +7,6 @@ import json
 import pytest
 from story import TRAINING, RunCommand, RunStory
 
-from misstep.core.chinese import in_chinese
-
 pytestmark = pytest.mark.story
 
 MINDSPORE = """
@@ -56,7 +54,7 @@ def test_an_optimizer_of_mint_that_never_updates_is_found(
     result = run_story(MINDSPORE.format(fault="pass", optimizer=made))
     assert result.exit == 0, result.err
     found = findings(misstep_command)["silent.weights_unchanged"]
-    assert found["title"] == "4 weights did not change although their gradients are not zero"
+    assert found["title"] == "4 weights did not change although the gradients are not zero"
     assert "mint.optim" in found["advice"]
 
 
@@ -82,8 +80,7 @@ def test_gradients_too_small_to_move_a_weight_are_told_as_such(
 ) -> None:
     run_story(TRAINING.replace("y.pow(2).mean()", "y.pow(2).mean() * 1e-20") + "train(4)")
     advice = findings(misstep_command)["silent.weights_unchanged"]["advice"]
-    assert advice.startswith("the gradients vanish on their way back: the largest, ")
-    assert in_chinese(advice).startswith("梯度在回传途中消失")
+    assert advice.startswith("the gradients vanish on the way back: the largest, ")
 
 
 def test_a_healthy_training_has_no_silent_faults(run_story: RunStory, misstep_command: RunCommand) -> None:

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from misstep.capture.process import live_session
-from misstep.store.reader import Run, open_run
+from misstep.store.reading.reader import Run, open_run
 from misstep.store.runs import list_runs
 from misstep.train import (
     Callback,

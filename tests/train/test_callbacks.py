@@ -278,7 +278,7 @@ def test_a_changed_rate_changes_the_training(kit: Kit) -> None:
 def test_groups_keep_the_proportion_of_their_rates() -> None:
     import torch
 
-    from misstep.train import steps_torch
+    from misstep.train.steps import torch as steps_torch
 
     layer = torch.nn.Linear(2, 2)
     optimizer = torch.optim.SGD([{"params": [layer.weight], "lr": 0.1}, {"params": [layer.bias], "lr": 0.01}])

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 
-from misstep.capture.rdr import recording
+from misstep.capture.crash.config import recording
 from misstep.errors import SettingError, TrainError
 from misstep.settings import Settings
 from misstep.train import Model, context, determinism_report, env_config, memory_reuse, set_memory_reuse, set_seed

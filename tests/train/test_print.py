@@ -15,10 +15,10 @@ import misstep
 from misstep.capture.process import session_for_process
 from misstep.errors import FormatError
 from misstep.settings import Settings
-from misstep.store.reader import open_run
+from misstep.store.reading.reader import open_run
 from misstep.train import context, parse_print
-from misstep.train.print_file import append
 from misstep.train.printing import as_text, packed, unpacked
+from misstep.train.printing.file import append
 
 from .conftest import Kit
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from misstep.hub.typescript import FILE, typescript
+from misstep.protocol.typescript import FILE, typescript
 
 ROOT = Path(__file__).resolve().parents[2]
 WEB = ROOT / "web"
@@ -36,7 +36,7 @@ def npm(*arguments: str, seconds: int = 200) -> None:
 
 
 def test_the_message_types_of_the_page_are_those_of_python() -> None:
-    """Otherwise:  python -m misstep.hub.typescript --write"""
+    """Otherwise:  python -m misstep.protocol.typescript --write"""
     assert FILE.read_text(encoding="utf-8") == typescript()
 
 
@@ -52,6 +52,7 @@ def test_the_front_ends_own_tests_pass() -> None:
 
 @pytest.mark.ui
 @pytest.mark.timeout(BROWSER_SECONDS + 20)
+@pytest.mark.slow
 def test_a_person_gets_through_every_journey_in_a_real_browser() -> None:
     if not CHROMIUM.exists():
         pytest.fail(f"{CHROMIUM} is missing: run `make browser`")

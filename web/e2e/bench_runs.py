@@ -14,7 +14,7 @@ import numpy as np
 from misstep.core.graph import Edge, Node
 from misstep.core.run import RunInfo, Step
 from misstep.core.stats import HEAD, SUMMARY
-from misstep.store.writer import RunWriter
+from misstep.store.writing.writer import RunWriter
 
 OPS = (
     ("ln1", "native_layer_norm", (-1,)),

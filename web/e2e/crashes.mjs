@@ -16,7 +16,11 @@ export const crashes = {
   "a run that failed links to its flight record, which names the line, the cause and the place": async (c) => {
     const page = (c.page = await open(c.browser, c.hub, `runs/${BROKEN}/debug`));
     await page.click("[data-test=to-record]");
-    await says(page, "summary", /RuntimeError: mat1 and mat2.*step 4 · forward · embed \(Linear\).*train\.py.*step 3 was the last/s);
+    await says(
+      page,
+      "summary",
+      /RuntimeError: mat1 and mat2.*step 4 · forward · embed \(Linear\).*train\.py.*step 3 was the last/s,
+    );
     await says(page, "causes", /the inner sizes differ/);
     await says(page, "stack", /width = 9|width.*9/s);
     await page.click("#crash-order");
@@ -36,7 +40,10 @@ export const elsewhere = {
     const elsewhere = folder();
     copyFileSync(join(c.where, "missteps", BROKEN, "records", "crash.zip"), join(elsewhere, "sent.zip"));
     const served = start(["-m", "misstep", "open", "sent.zip", "--ui"], { cwd: elsewhere, env: { BROWSER: "true" } });
-    const told = await until(() => /http\S+/.exec(served.out) ?? (served.child.exitCode !== null && [served.err]), "the page's address");
+    const told = await until(
+      () => /http\S+/.exec(served.out) ?? (served.child.exitCode !== null && [served.err]),
+      "the page's address",
+    );
     const address = new URL(told[0]);
     const hub = { url: address.origin, prefix: "", token: address.hash.replace("#token=", "") };
     const page = (c.page = await open(c.browser, hub, address.pathname.slice(1)));

@@ -7,11 +7,20 @@ import { settled } from "./smoke.mjs";
 
 /** Two trainings that differ in one epsilon, their checkpoints, and one step exported in MindSpore's layout. */
 export async function twins(where, { program, script = join(ROOT, "web", "e2e", "twins.py") } = {}) {
-  const one = (name, ...more) => train(where, null, script, { name, level: "module", program, args: ["--dump", "*@0:2", "-q"], more: [`missteps/${name}.pth`, ...more] });
+  const one = (name, ...more) =>
+    train(where, null, script, {
+      name,
+      level: "module",
+      program,
+      args: ["--dump", "*@0:2", "-q"],
+      more: [`missteps/${name}.pth`, ...more],
+    });
   const [left, right] = [one("left"), one("right", "0.05")];
   assert.equal(await left.done, 0, left.err);
   assert.equal(await right.done, 0, right.err);
-  const exported = start(["-m", "misstep", "export", "left@1", "--format", "mindspore", "--to", "missteps/foreign"], { cwd: where });
+  const exported = start(["-m", "misstep", "export", "left@1", "--format", "mindspore", "--to", "missteps/foreign"], {
+    cwd: where,
+  });
   assert.equal(await exported.done, 0, exported.err);
 }
 
@@ -63,7 +72,9 @@ export const held = {
     await page.waitForSelector("[data-test=check-count]");
     await page.click(".check-hit >> nth=0");
     await page.waitForSelector("[data-test=heat]");
-    await page.waitForFunction(() => /tensor=blocks\.\d\.norm:output/.test(location.search) && location.search.includes("watch="));
+    await page.waitForFunction(
+      () => /tensor=blocks\.\d\.norm:output/.test(location.search) && location.search.includes("watch="),
+    );
     assert.deepEqual(page.bad, []);
     await page.context().close();
   },
@@ -79,9 +90,15 @@ export const held = {
     assert.ok(box.y >= list.y && box.y + box.height <= list.y + list.height, "the cause is in sight");
     assert.match(await page.textContent("[data-test=summary]"), /blocks\.2\.norm:output/);
     await page.waitForSelector("[data-test=pair] [data-test=heat]");
-    const worst = await until(() => inside(page, "m.errors && m.errors.worst().length > 5 ? m.errors.worst() : null"), "a coloured graph");
+    const worst = await until(
+      () => inside(page, "m.errors && m.errors.worst().length > 5 ? m.errors.worst() : null"),
+      "a coloured graph",
+    );
     const heat = new Map(worst);
-    assert.ok(heat.get("blocks.2.norm") > 0.5 && heat.get("blocks.0") === 0, "orange after the cause, nothing before it");
+    assert.ok(
+      heat.get("blocks.2.norm") > 0.5 && heat.get("blocks.0") === 0,
+      "orange after the cause, nothing before it",
+    );
     await page.focus("[data-test=pairs]");
     await page.keyboard.press("ArrowDown");
     await page.waitForFunction(() => /row=blocks\.2:output/.test(location.search));
@@ -110,7 +127,10 @@ export const held = {
     await page.waitForFunction(() => location.search.includes("map="));
     await page.waitForSelector(".pair-row:has-text('blocks.1.fc'):has-text('map')");
     const file = join(c.where, "map.toml");
-    writeFileSync(file, await bytes(page, await page.evaluate(() => document.querySelector("[data-test=map-download]").href)));
+    writeFileSync(
+      file,
+      await bytes(page, await page.evaluate(() => document.querySelector("[data-test=map-download]").href)),
+    );
     const diff = start(["-m", "misstep", "diff", "left@1", "right@1", "--map", file, "--json"], { cwd: c.where });
     assert.equal(await diff.done, 3, diff.err);
     assert.ok(JSON.parse(diff.out).rows.some((row) => row.matched_by === "map"));
@@ -119,7 +139,10 @@ export const held = {
     await page.waitForSelector("[data-test=map-wrong]");
     await page.setInputFiles("[data-test=map-file]", file);
     await page.waitForFunction(() => document.querySelector("[data-test=map-text]").value.includes("blocks.1.fc"));
-    assert.deepEqual(page.bad.filter((one) => !/maps|400/.test(one)), []);
+    assert.deepEqual(
+      page.bad.filter((one) => !/maps|400/.test(one)),
+      [],
+    );
     await page.context().close();
   },
 
@@ -132,12 +155,17 @@ export const held = {
     await page.selectOption("[data-test=pick-B]", "right.pth");
     await page.waitForSelector("[data-change=changed]");
     await page.click("[data-test=only-same]");
-    await page.waitForFunction(() => document.querySelector("[data-change]") && !document.querySelector("[data-change=changed]"));
+    await page.waitForFunction(
+      () => document.querySelector("[data-change]") && !document.querySelector("[data-change=changed]"),
+    );
     await page.click("[data-test=only-changed]");
     await page.click("[data-test=weight-row]:has-text('model.embed.weight')");
     await page.waitForSelector("[data-test=pair] .pill:has-text('out of tolerance')");
     const { things } = await api(c.hub, "things");
-    assert.deepEqual(things.filter((one) => one.kind === "checkpoint").map((one) => one.name), ["left.pth", "right.pth"]);
+    assert.deepEqual(
+      things.filter((one) => one.kind === "checkpoint").map((one) => one.name),
+      ["left.pth", "right.pth"],
+    );
     assert.deepEqual(page.bad, []);
     await page.context().close();
   },

@@ -9,11 +9,17 @@ export const PAUSE = ["--pause-at-start", "--watch", "tensor_overflow", "--then"
 
 /** A training that was started at the beginning and waits for us; several journeys move it on in turn. */
 async function live(c, name) {
-  await until(async () => (await api(c.hub, "runs")).runs.some((one) => one.run === name && one.live && one.phase === "paused"), `${name} waits`, 60_000);
+  await until(
+    async () => (await api(c.hub, "runs")).runs.some((one) => one.run === name && one.live && one.phase === "paused"),
+    `${name} waits`,
+    60_000,
+  );
 }
 
 async function phase(page, word) {
-  await page.waitForFunction((text) => document.querySelector(".control .pill")?.textContent.includes(text), word, { timeout: 20_000 });
+  await page.waitForFunction((text) => document.querySelector("[data-test=phase]")?.textContent.includes(text), word, {
+    timeout: 20_000,
+  });
 }
 
 /** With a hub and a folder of its own. */
@@ -39,12 +45,72 @@ export const firstRun = {
 };
 
 export const journeys = {
+  "a link opens on the guilty node without a click, never on a mask": async (c) => {
+    assert.equal(await c.gpt.done, 0, c.gpt.err);
+    const page = (c.page = await open(c.browser, c.hub, "runs/gpt/debug"));
+    await page.waitForSelector("[data-test=verdict]:has-text('NaN born in blocks.3/log — step 5, forward')");
+    await page.waitForFunction(() => /node=blocks\.3\/log&.*step=5/.test(location.search));
+    await page.waitForSelector("[data-test=origin].chosen");
+    assert.match(await page.textContent("[data-test=masks]"), /6 attention masks/);
+    assert.equal(await page.textContent("[data-test=state]"), "finished · NaN at step 5");
+    const box = await until(() => inside(page, "m.graph?.boxAt('blocks.3/log')"), "the node in the graph");
+    assert.ok(box.x > 0 && box.y > 0, "it is in sight");
+    assert.equal(await inside(page, "m.graph.painter.marks.origins.size"), 1);
+    await page.click("[data-test=copy-report]");
+    assert.match(
+      await page.evaluate(() => navigator.clipboard.readText()),
+      /NaN born in blocks\.3\/log[\s\S]*torch\.log/,
+    );
+    await page.goto(`${c.hub.url}/runs`);
+    await page.waitForSelector(
+      "tr:has-text('gpt'):has-text('finished · NaN'):has-text('NaN born in blocks.3/log, step 5')",
+    );
+    assert.deepEqual(page.bad, []);
+    await page.context().close();
+  },
+
+  "the line of time lights the graph up, and the NaN is seen being born": async (c) => {
+    const page = (c.page = await open(c.browser, c.hub, "runs/gpt/debug"));
+    await page.waitForFunction(
+      () => window.__misstep?.scrub?.line.value?.moments.length > 300 && window.__misstep.graph,
+    );
+    await page.focus("[data-test=time-line]");
+    await page.keyboard.press("ArrowLeft");
+    const bad = () =>
+      inside(
+        page,
+        "m.graph.painter.marks.flow && [...m.graph.painter.marks.flow.bad].filter((at) => at <= m.graph.painter.marks.flow.at).length",
+      );
+    assert.equal(
+      await until(async () => ((await bad()) === 0 ? "none" : ""), "just before the birth nothing is bad"),
+      "none",
+    );
+    await page.keyboard.press("ArrowRight");
+    await until(async () => (await bad()) > 0, "born");
+    await page.waitForFunction(() => /node=blocks\.3\/log/.test(location.search));
+    await page.keyboard.press("End");
+    await until(async () => (await bad()) > 5, "and spread");
+    await page.click("[data-test=time-stop]");
+    await page.click("[data-test=time-steps]");
+    await page.waitForSelector("[data-test=time-curve]");
+    assert.deepEqual(page.bad, []);
+    await page.context().close();
+  },
+
+  "without the link's token the page says how to get one": async (c) => {
+    const context = await c.browser.newContext();
+    const page = (c.page = await context.newPage());
+    await page.goto(`${c.hub.url}/runs`);
+    await page.waitForSelector("[data-test=denied]:has-text('misstep ui --open')");
+    await context.close();
+  },
+
   "the NaN cells of a kept tensor are magenta, one by one with N": async (c) => {
     const page = (c.page = await open(c.browser, c.hub, "runs/dumped/debug"));
     await page.waitForSelector("[data-test=heat]");
     await until(() => magenta(page), "magenta pixels");
-    await page.waitForSelector("[data-test=found]:has-text('First bad value: step 5, forward, blocks.2/log')");
-    await page.click(".control .pill"); // focus leaves every field
+    await page.waitForSelector("[data-test=verdict]:has-text('NaN born in blocks.2/log — step 5, forward')");
+    await page.click(".top h1"); // focus leaves every field
     await page.keyboard.press("n");
     await page.waitForSelector(".cell-line:has-text('NaN')");
     await page.click("button:has-text('numbers')");
@@ -54,7 +120,11 @@ export const journeys = {
   },
 
   "a link opens exactly the view it was copied from": async (c) => {
-    const page = (c.page = await open(c.browser, c.hub, "runs/dumped/debug?open=blocks.2;blocks[*]&node=blocks.2/log&tab=tensor&step=5"));
+    const page = (c.page = await open(
+      c.browser,
+      c.hub,
+      "runs/dumped/debug?open=blocks.2;blocks[*]&node=blocks.2/log&tab=tensor&step=5",
+    ));
     await page.waitForSelector("[data-test=heat]");
     await page.waitForFunction(() => window.__misstep?.graph);
     await page.fill("[data-test=slice]", "0:8,:");
@@ -72,7 +142,11 @@ export const journeys = {
   },
 
   "two tensors are compared by step, with the differences counted": async (c) => {
-    const page = (c.page = await open(c.browser, c.hub, "runs/dumped/debug?node=blocks.2/log&tab=compare&step=5&vs=step:5&mode=a"));
+    const page = (c.page = await open(
+      c.browser,
+      c.hub,
+      "runs/dumped/debug?node=blocks.2/log&tab=compare&step=5&vs=step:5&mode=a",
+    ));
     await page.waitForSelector(".pill:has-text('out of tolerance')");
     assert.match(await page.textContent(".tensor-facts"), /0 % out of tolerance/);
     await until(() => magenta(page), "A has its NaN");
@@ -131,7 +205,11 @@ export const journeys = {
     await page.keyboard.up("Shift");
     await page.waitForSelector("[role=menu]:has-text('Copy 1 names')");
     await page.keyboard.press("Escape");
-    for (const [panel, words, file] of [[".graph", "Drawing (.svg)", "dumped-graph.svg"], [".graph", "Picture (.png)", "dumped-graph.png"], [".hits-panel", "Table (.csv)", "dumped-hits.csv"]]) {
+    for (const [panel, words, file] of [
+      [".graph", "Drawing (.svg)", "dumped-graph.svg"],
+      [".graph", "Picture (.png)", "dumped-graph.png"],
+      [".hits-panel", "Table (.csv)", "dumped-hits.csv"],
+    ]) {
       await page.click(`${panel} [data-test=more]`);
       const [saved] = await Promise.all([page.waitForEvent("download"), page.click(`text=${words}`)]);
       assert.equal(saved.suggestedFilename(), file);
@@ -145,9 +223,15 @@ export const journeys = {
     await settled(page);
     const before = await page.evaluate(() => [document.documentElement.dataset.theme, document.documentElement.lang]);
     await page.evaluate(() => {
-      for (const key of ["t", "l", "F8", "Enter", "g"]) document.body.dispatchEvent(new KeyboardEvent("keydown", { key, isComposing: true, bubbles: true, cancelable: true }));
+      for (const key of ["t", "l", "F8", "Enter", "g"])
+        document.body.dispatchEvent(
+          new KeyboardEvent("keydown", { key, isComposing: true, bubbles: true, cancelable: true }),
+        );
     });
-    assert.deepEqual(await page.evaluate(() => [document.documentElement.dataset.theme, document.documentElement.lang]), before);
+    assert.deepEqual(
+      await page.evaluate(() => [document.documentElement.dataset.theme, document.documentElement.lang]),
+      before,
+    );
     await page.focus("#node-search");
     await page.keyboard.type("t");
     assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), before[0]);
@@ -159,7 +243,7 @@ export const journeys = {
     const page = (c.page = await open(c.browser, gate, "runs/dumped/debug"));
     await page.waitForSelector("[data-test=origin].chosen");
     await page.waitForSelector("[data-test=link][data-link=open]");
-    await page.click(".rail a[aria-label=Curves]");
+    await page.click(".rail a[title=Curves]");
     await page.waitForSelector("[data-test=curve-loss]");
     assert.match(page.url(), /\/user\/me\/proxy\/runs\/dumped\/scalars/);
     assert.deepEqual(page.bad, []);
@@ -173,7 +257,9 @@ export const journeys = {
     const two = (c.page = await open(c.browser, c.hub, `runs/${RUN}/debug`));
     await phase(one, "paused");
     await phase(two, "paused");
-    await two.evaluate(() => { window.__misstep.socket.o.hear = () => {}; });
+    await two.evaluate(() => {
+      window.__misstep.socket.o.hear = () => {};
+    });
     await one.click("[data-test=step]");
     await phase(one, "step 1");
     await two.click("[data-test=step]");
@@ -197,7 +283,7 @@ export const journeys = {
     await page.click("#tab-tensor");
     await page.waitForSelector(".tensor-facts .chip:has-text('live')");
     await page.keyboard.press("F10");
-    await page.waitForFunction(() => !document.querySelector(".control .pill").textContent.includes("blocks.2/log"));
+    await page.waitForFunction(() => !document.querySelector("[data-test=phase]").textContent.includes("blocks.2/log"));
     assert.deepEqual(page.bad, []);
     await page.context().close();
   },
@@ -206,6 +292,7 @@ export const journeys = {
     await live(c, RUN);
     const page = (c.page = await open(c.browser, c.hub, `runs/${RUN}/debug`));
     await phase(page, "paused");
+    await page.click("[data-test=lower-watch]");
     await page.click("[data-test=watch-add]");
     await page.selectOption(".watch-editor select", "tensor_too_large");
     await page.fill(".watch-editor label:has-text('max_gt') input", "0.0001");
@@ -245,7 +332,7 @@ export const journeys = {
     assert.equal(await page.evaluate(() => document.activeElement.textContent), "Cancel");
     await page.click("[data-test=terminate-yes]");
     await c.story.done;
-    await page.waitForSelector(".control:not(:has([data-test=continue]))");
+    await page.waitForSelector("[data-test=continue]", { state: "detached" });
     await page.context().close();
   },
 
@@ -263,7 +350,11 @@ export const journeys = {
     await page.waitForSelector("[data-test=banner]", { timeout: 10_000 });
     const total = await until(async () => (await api(c.hub, "runs/cut/hits?limit=1")).total, "hits behind our back");
     assert.ok(total > 0);
-    await page.evaluate(() => { const { socket } = window.__misstep; socket.connect = socket.kept; socket.connect(); });
+    await page.evaluate(() => {
+      const { socket } = window.__misstep;
+      socket.connect = socket.kept;
+      socket.connect();
+    });
     await page.waitForSelector("[data-test=link][data-link=open]");
     await page.waitForSelector("[data-test=origin]");
     await page.waitForSelector("[data-test=banner]", { state: "detached" });

@@ -11,14 +11,27 @@ export const ROOT = resolve(HERE, "..", "..");
 const PYTHON = process.env.MISSTEP_PYTHON ?? join(ROOT, ".venv", "bin", "python");
 const BROWSER = process.env.MISSTEP_CHROMIUM ?? "/usr/bin/chromium";
 const FLAGS = [
-  "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update",
-  "--disable-sync", "--no-first-run", "--font-render-hinting=none",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-dev-shm-usage",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  "--no-first-run",
+  "--font-render-hinting=none",
 ];
 
 const children = new Set();
 
 function environment(more = {}) {
-  return { ...process.env, PYTHONPATH: join(ROOT, "src"), PATH: `${dirname(PYTHON)}:${process.env.PATH}`, OMP_NUM_THREADS: "1", PYTHONUNBUFFERED: "1", ...more };
+  return {
+    ...process.env,
+    PYTHONPATH: join(ROOT, "src"),
+    PATH: `${dirname(PYTHON)}:${process.env.PATH}`,
+    OMP_NUM_THREADS: "1",
+    PYTHONUNBUFFERED: "1",
+    ...more,
+  };
 }
 
 /** A process of ours: its output is kept, and it ends with us. */
@@ -28,7 +41,12 @@ export function start(args, { cwd, env = {} } = {}) {
   const one = { child, out: "", err: "", done: null };
   child.stdout.on("data", (data) => (one.out += data));
   child.stderr.on("data", (data) => (one.err += data));
-  one.done = new Promise((yes) => child.on("exit", (code) => { children.delete(child); yes(code); }));
+  one.done = new Promise((yes) =>
+    child.on("exit", (code) => {
+      children.delete(child);
+      yes(code);
+    }),
+  );
   return one;
 }
 
@@ -49,17 +67,36 @@ export function folder() {
 }
 
 export async function startHub(where, { prefix = "", port = 0, token = "" } = {}) {
-  const one = start([join(HERE, "hub.py"), join(where, "missteps"), "--prefix", prefix, "--port", String(port), "--token", token], { cwd: where });
+  const one = start(
+    [join(HERE, "hub.py"), join(where, "missteps"), "--prefix", prefix, "--port", String(port), "--token", token],
+    { cwd: where },
+  );
   await until(() => one.out.includes("\n") || one.child.exitCode !== null, "the hub's address");
   if (!one.out.includes("\n")) throw new Error(`the hub did not start: ${one.err}`);
   const told = JSON.parse(one.out.split("\n")[0]);
-  return { ...told, prefix, process: one, async stop() { one.child.stdin.end(); await one.done; } };
+  return {
+    ...told,
+    prefix,
+    process: one,
+    async stop() {
+      one.child.stdin.end();
+      await one.done;
+    },
+  };
 }
 
 /** `misstep run` of a script, debugged by the hub. */
-export function train(where, hub, script, { args = [], name = "", level = "op", more = [], program = PYTHON, env = {} } = {}) {
+export function train(
+  where,
+  hub,
+  script,
+  { args = [], name = "", level = "op", more = [], program = PYTHON, env = {} } = {},
+) {
   const options = ["run", "--level", level, ...(name ? ["--name", name] : []), ...args, program, script, ...more];
-  return start(["-m", "misstep", ...options], { cwd: where, env: { ...env, ...(hub ? { MISSTEP_HUB: hub.link, MISSTEP_TOKEN: hub.token } : {}) } });
+  return start(["-m", "misstep", ...options], {
+    cwd: where,
+    env: { ...env, ...(hub ? { MISSTEP_HUB: hub.link, MISSTEP_TOKEN: hub.token } : {}) },
+  });
 }
 
 export async function launch() {
@@ -67,12 +104,22 @@ export async function launch() {
 }
 
 /** Somebody with a browser of their own: language, theme, window, and nothing remembered. */
-export async function visitor(browser, { lang = "en", theme = "dark", width = 1440, height = 900, motion = "reduce" } = {}) {
-  const context = await browser.newContext({ viewport: { width, height }, reducedMotion: motion, permissions: ["clipboard-read", "clipboard-write"] });
-  await context.addInitScript(([l, t]) => {
-    localStorage.setItem("misstep.lang", JSON.stringify(l));
-    localStorage.setItem("misstep.theme", JSON.stringify(t));
-  }, [lang, theme]);
+export async function visitor(
+  browser,
+  { lang = "en", theme = "dark", width = 1440, height = 900, motion = "reduce" } = {},
+) {
+  const context = await browser.newContext({
+    viewport: { width, height },
+    reducedMotion: motion,
+    permissions: ["clipboard-read", "clipboard-write"],
+  });
+  await context.addInitScript(
+    ([l, t]) => {
+      localStorage.setItem("misstep.lang", JSON.stringify(l));
+      localStorage.setItem("misstep.theme", JSON.stringify(t));
+    },
+    [lang, theme],
+  );
   return context;
 }
 
@@ -85,11 +132,21 @@ export async function open(browser, hub, path, looks = {}) {
 export async function visit(context, hub, path) {
   const page = await context.newPage();
   page.bad = [];
-  page.on("console", (message) => { if (message.type() === "error") page.bad.push(`console: ${message.text()}`); });
+  page.on("console", (message) => {
+    if (message.type() === "error") page.bad.push(`console: ${message.text()}`);
+  });
   page.on("pageerror", (error) => page.bad.push(`error: ${error.message}`));
-  page.on("response", (answer) => { if (answer.status() >= 400) page.bad.push(`${answer.status()} ${answer.url()}`); });
-  page.on("requestfailed", (request) => { if (request.failure()?.errorText !== "net::ERR_ABORTED") page.bad.push(`failed ${request.url()} ${request.failure()?.errorText}`); });
-  page.on("request", (request) => { if (!request.url().startsWith(hub.url) && !/^(data|blob):/.test(request.url())) page.bad.push(`outside: ${request.url()}`); });
+  page.on("response", (answer) => {
+    if (answer.status() >= 400) page.bad.push(`${answer.status()} ${answer.url()}`);
+  });
+  page.on("requestfailed", (request) => {
+    if (request.failure()?.errorText !== "net::ERR_ABORTED")
+      page.bad.push(`failed ${request.url()} ${request.failure()?.errorText}`);
+  });
+  page.on("request", (request) => {
+    if (!request.url().startsWith(hub.url) && !/^(data|blob):/.test(request.url()))
+      page.bad.push(`outside: ${request.url()}`);
+  });
   await page.goto(address(hub, path));
   return page;
 }
@@ -112,7 +169,11 @@ export async function api(hub, path) {
 /** Move a run, as another client would. */
 export async function order(hub, run, op) {
   const body = JSON.stringify({ t: "cmd", id: "x", op, run });
-  await fetch(`${hub.url}/api/v1/runs/${run}/command`, { method: "POST", headers: { "x-misstep-token": hub.token, "content-type": "application/json" }, body });
+  await fetch(`${hub.url}/api/v1/runs/${run}/command`, {
+    method: "POST",
+    headers: { "x-misstep-token": hub.token, "content-type": "application/json" },
+    body,
+  });
 }
 
 /** On failure: a picture, the page's complaints, and what hub and training said. */
@@ -120,7 +181,10 @@ export async function evidence(name, page, processes) {
   const path = join(ROOT, "web", "e2e-failures");
   mkdirSync(path, { recursive: true });
   if (page) await page.screenshot({ path: join(path, `${name}.png`) }).catch(() => {});
-  writeFileSync(join(path, `${name}.txt`), [...(page?.bad ?? []), page?.url() ?? "", ...processes.map((one) => one.out + one.err)].join("\n"));
+  writeFileSync(
+    join(path, `${name}.txt`),
+    [...(page?.bad ?? []), page?.url() ?? "", ...processes.map((one) => one.out + one.err)].join("\n"),
+  );
 }
 
 export async function endAll() {

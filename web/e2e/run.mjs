@@ -4,11 +4,12 @@
 //     npm run e2e -- tabs    those whose name contains the word
 import { strict as assert } from "node:assert";
 import { join } from "node:path";
-import * as lib from "./lib.mjs";
-import { held, heldPages, twins } from "./held.mjs";
 import { BROKEN, crashes, elsewhere } from "./crashes.mjs";
+import { held, heldPages, twins } from "./held.mjs";
 import { firstRun, journeys, PAUSE, RUN } from "./journeys.mjs";
+import * as lib from "./lib.mjs";
 import { news, pages, smoke } from "./smoke.mjs";
+import { makeStudies, studies, studyPages } from "./studies.mjs";
 
 const only = process.argv[2] ?? "";
 const script = join(lib.ROOT, "web", "e2e", "train.py");
@@ -35,27 +36,72 @@ try {
   // Everything that trains starts now, together: importing a framework takes longer than most journeys.
   const hub = await lib.startHub(where);
   const story = lib.train(where, hub, script, { name: RUN, args: PAUSE, more: ["40", "0.01"] });
-  const cut = lib.train(where, hub, script, { name: "cut", args: ["--pause-at-start", "--watch", "tensor_overflow", "-q"], more: ["400", "0.02"] });
-  const first = lib.train(where, null, script, { name: "dumped", args: ["--watch", "tensor_overflow", "--then", "dump", "-q"], more: ["12"] });
+  const cut = lib.train(where, hub, script, {
+    name: "cut",
+    args: ["--pause-at-start", "--watch", "tensor_overflow", "-q"],
+    more: ["400", "0.02"],
+  });
+  const first = lib.train(where, null, script, {
+    name: "dumped",
+    args: ["--watch", "tensor_overflow", "--then", "dump", "-q"],
+    more: ["12"],
+  });
   const broken = lib.train(where, null, script, { name: BROKEN, args: ["-q"], more: ["12", "0", "3", "4"] });
-  const context = { browser, where, empty, script, hub, story, twins: twins(where), page: null, processes: [hub.process, story, cut, first, broken] };
+  const gpt = lib.train(where, null, join(lib.ROOT, "web", "e2e", "gpt.py"), {
+    name: "gpt",
+    args: ["-q"],
+    more: ["8"],
+  });
+  const context = {
+    gpt,
+    browser,
+    where,
+    empty,
+    script,
+    hub,
+    story,
+    twins: twins(where),
+    studies: makeStudies(where),
+    page: null,
+    processes: [hub.process, story, cut, first, broken, gpt],
+  };
   assert.equal(await first.done, 0, first.err);
   assert.equal(await broken.done, 1, broken.err);
   // Those with a hub and a process of their own wait mostly for Python to begin; the others go on meanwhile.
   const apart = { ...context, page: null };
   const alone = (async () => {
-    for (const [name, act] of Object.entries({ ...firstRun, ...elsewhere })) await check(name, () => act(apart), () => apart.page, context.processes);
+    for (const [name, act] of Object.entries({ ...firstRun, ...elsewhere }))
+      await check(
+        name,
+        () => act(apart),
+        () => apart.page,
+        context.processes,
+      );
   })();
-  for (const [name, act] of Object.entries({ ...crashes, ...journeys, ...held })) await check(name, () => act(context), () => context.page, context.processes);
-  const [english, chinese] = [await lib.visitor(browser, { lang: "en", theme: "dark" }), await lib.visitor(browser, { lang: "zh", theme: "light", width: 800 })];
-  for (const [name, path] of Object.entries({ ...pages("dumped", BROKEN), ...heldPages })) {
-    await check(`page ${name}`, async () => {
-      const wrong = await Promise.all([
-        smoke(english, hub, path, news(name)),
-        smoke(chinese, hub, path, name === "debug" || name === "runs" ? "html" : null),
-      ]);
-      assert.deepEqual(wrong.flat(), []);
-    }, () => null, context.processes);
+  for (const [name, act] of Object.entries({ ...crashes, ...journeys, ...held, ...studies }))
+    await check(
+      name,
+      () => act(context),
+      () => context.page,
+      context.processes,
+    );
+  const [english, chinese] = [
+    await lib.visitor(browser, { lang: "en", theme: "dark" }),
+    await lib.visitor(browser, { lang: "zh", theme: "light", width: 800 }),
+  ];
+  for (const [name, path] of Object.entries({ ...pages("dumped", BROKEN), ...heldPages, ...studyPages })) {
+    await check(
+      `page ${name}`,
+      async () => {
+        const wrong = await Promise.all([
+          smoke(english, hub, path, news(name)),
+          smoke(chinese, hub, path, name === "debug" || name === "runs" ? "html" : null),
+        ]);
+        assert.deepEqual(wrong.flat(), []);
+      },
+      () => null,
+      context.processes,
+    );
   }
   await alone;
   await hub.stop();

@@ -1,39 +1,74 @@
 // Pictures of every page in both themes and languages, from real runs, into docs/screenshots/.
 import { copyFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import * as lib from "./lib.mjs";
 import { twins } from "./held.mjs";
+import * as lib from "./lib.mjs";
 import { settled } from "./smoke.mjs";
+import { makeStudies, studyPages } from "./studies.mjs";
 
 const OUT = join(lib.ROOT, "docs", "screenshots");
-const LOOKS = [["en", "dark"], ["zh", "light"]];
+const LOOKS = [
+  ["en", "dark"],
+  ["zh", "light"],
+];
 const IN_CONTRAST = ["debugger", "crash", "statistics", "curves"];
 const only = process.argv[2] ?? "";
 mkdirSync(OUT, { recursive: true });
 
 const where = lib.folder();
-for (const name of ["train.py", "transformer.py", "twins.py", "ranks.py"]) copyFileSync(join(lib.ROOT, "web/e2e", name), join(where, name));
+for (const name of ["train.py", "transformer.py", "twins.py", "ranks.py"])
+  copyFileSync(join(lib.ROOT, "web/e2e", name), join(where, name));
 const script = "train.py";
 const hub = await lib.startHub(where);
 const browser = await lib.launch();
 try {
   const made = [
-    lib.train(where, null, script, { program: "python", name: "log-of-negative", args: ["--watch", "tensor_overflow", "--then", "dump", "-q"], more: ["40"] }),
+    lib.train(where, null, script, {
+      program: "python",
+      name: "log-of-negative",
+      args: ["--watch", "tensor_overflow", "--then", "dump", "-q"],
+      more: ["40"],
+    }),
     lib.train(where, null, script, { program: "python", name: "other-seed", args: ["-q"], more: ["40", "0", "4"] }),
     lib.train(where, null, "transformer.py", { program: "python", name: "transformer-48", args: ["-q"] }),
   ];
+  await makeStudies(where);
   await twins(where, { program: "python", script: "twins.py" });
   const torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "ranks.py"];
   const ended = [
-    lib.train(where, null, script, { program: "python", name: "wrong-width", args: ["-q"], more: ["40", "0", "3", "26"] }),
-    lib.train(where, null, torchrun[0], { program: "python", name: "two-ranks", args: ["-q"], more: torchrun.slice(1), env: { MISSTEP_HANG_SECONDS: "2" } }),
+    lib.train(where, null, script, {
+      program: "python",
+      name: "wrong-width",
+      args: ["-q"],
+      more: ["40", "0", "3", "26"],
+    }),
+    lib.train(where, null, torchrun[0], {
+      program: "python",
+      name: "two-ranks",
+      args: ["-q"],
+      more: torchrun.slice(1),
+      env: { MISSTEP_HANG_SECONDS: "2" },
+    }),
   ];
   for (const one of ended) await one.done; // badly, as they should
   for (const one of made) if ((await one.done) !== 0) throw new Error(one.err);
-  lib.train(where, hub, script, { program: "python", name: "live", args: ["--pause-at-start", "--watch", "tensor_overflow", "--then", "pause", "-q"], more: ["40", "0.01"] });
-  await lib.until(async () => (await lib.api(hub, "runs")).runs.some((one) => one.run === "live" && one.phase === "paused"), "a live run", 60_000);
+  lib.train(where, hub, script, {
+    program: "python",
+    name: "live",
+    args: ["--pause-at-start", "--watch", "tensor_overflow", "--then", "pause", "-q"],
+    more: ["40", "0.01"],
+  });
+  await lib.until(
+    async () => (await lib.api(hub, "runs")).runs.some((one) => one.run === "live" && one.phase === "paused"),
+    "a live run",
+    60_000,
+  );
   await lib.order(hub, "live", "continue");
-  await lib.until(async () => (await lib.api(hub, "runs/live/state")).reason?.kind === "watchpoint", "the watchpoint", 60_000);
+  await lib.until(
+    async () => (await lib.api(hub, "runs/live/state")).reason?.kind === "watchpoint",
+    "the watchpoint",
+    60_000,
+  );
   const pages = {
     runs: "runs?focus=log-of-negative&sel=log-of-negative,other-seed",
     debugger: "runs/log-of-negative/debug",
@@ -54,6 +89,7 @@ try {
     "graph-unfolded": "runs/transformer-48/debug?open=layers.1.self_attn;layers.1;∇layers&node=layers.1",
     live: "runs/live/debug",
     settings: "settings",
+    ...studyPages,
     dumps: "runs/log-of-negative/dumps?watch=overflow&tensor=blocks.2/log:output@5%230",
     "dump-of-another-tool": "dumps?of=foreign&step=1&tensor=blocks.2.norm:output@1%230&as=hist",
     comparison: "compare/dumps?a=left@1&b=right@1",

@@ -1,4 +1,4 @@
-// Written by `python -m misstep.hub.typescript --write` from core/{messages,payloads}.py; do not edit.
+// Written by `python -m misstep.protocol.typescript --write` from core/{messages,payloads}.py; do not edit.
 
 /** A float as JSON carries it: the three that JSON has no word for are words. */
 export type Num = number | "NaN" | "Infinity" | "-Infinity";
@@ -313,6 +313,7 @@ export interface Failure {
   code: string;
   text: string;
   params: Record<string, unknown>;
+  text_zh: string;
 }
 
 /** Something wrong or slow, with its evidence and the next command. */
@@ -512,6 +513,7 @@ export interface Nack {
   code: string;
   text: string;
   params: Record<string, unknown>;
+  text_zh: string;
 }
 
 export interface Neighbour {
@@ -600,6 +602,7 @@ export interface QueuedView {
   id: string;
   op: string;
   text: string;
+  text_zh: string;
 }
 
 export interface RankEnding {
@@ -654,6 +657,7 @@ export interface Reason {
   watchpoint: number | null;
   hit: number | null;
   rank: number | null;
+  text_zh: string;
 }
 
 /** A bundle of a run. */
@@ -708,6 +712,11 @@ export interface RunBrief {
   spark: (Num | null)[];
   found: string;
   found_zh: string;
+  bad: "" | "inf" | "nan";
+  params: Record<string, number | string | boolean>;
+  tags: string[];
+  note: string;
+  pinned: boolean;
 }
 
 export interface RunDetail {
@@ -746,6 +755,7 @@ export interface RunStory {
   birth: BirthView | null;
   findings: FindingView[];
   notes: string[];
+  clean: boolean;
 }
 
 /** A curve, thinned to the wanted points by keeping the least and the greatest of every bucket. */
@@ -875,6 +885,61 @@ export interface StepTable {
   seconds: number;
 }
 
+/** A study in the list. */
+export interface StudyBrief {
+  study: string;
+  storage: string;
+  trials: number;
+  wanted: number;
+  states: Record<string, number>;
+  best: Num | null;
+  target: string;
+  changed: number;
+  problem: string;
+}
+
+/** A study, one column a fact. */
+export interface StudyColumns {
+  study: string;
+  targets: string[];
+  goals: string[];
+  parameters: string[];
+  log: string[];
+  wanted: number;
+  words: string[];
+  number: number[];
+  state: number[];
+  values: ((Num | null)[])[];
+  params: ((string | number | boolean | null)[])[];
+  run: string[];
+  ended: string[];
+  why: string[];
+  steps: number[];
+  seconds: number[];
+  best: number[];
+  command: string;
+}
+
+export interface StudyCurve {
+  number: number;
+  x: number[];
+  y: (Num | null)[];
+}
+
+export interface StudyCurves {
+  curves: StudyCurve[];
+}
+
+export interface StudyImportance {
+  names: string[];
+  shares: number[];
+  problem: string;
+}
+
+export interface StudyList {
+  studies: StudyBrief[];
+}
+
 /** Which events to send; `scalars:loss*` narrows by tag. An empty run means every run. */
 export interface Subscribe {
   t: "sub";
@@ -987,6 +1052,24 @@ export interface Unsubscribe {
   id: string;
 }
 
+/** The one answer of a run: landing, star, banner and list all come from it. */
+export interface VerdictView {
+  kind: "exception" | "inf" | "nan";
+  node: string;
+  step: number;
+  rank: number;
+  phase: string;
+  op: string;
+  slot: string;
+  title: string;
+  evidence: string[];
+  source: SourceView | null;
+  precision: "module" | "operator" | "step";
+  samples: number[];
+  command: string;
+  inputs: string[];
+}
+
 /** Change the watchpoints of a run; `watch_scope`/`unwatch_scope` add or take every node below `scope`. */
 export interface WatchEdit {
   t: "watch";
@@ -1054,7 +1137,7 @@ export interface WeightView {
   shape: number[];
   bytes: number;
   trainable: boolean | null;
-  state: "all zero" | "constant" | "exploding" | "fine" | "inf" | "nan";
+  state: "all zero" | "constant" | "exploding" | "fine" | "inf" | "nan" | "unreadable";
   stats: StatsView;
 }
 

@@ -2,14 +2,16 @@ import { describe, expect, it } from "vitest";
 import { badness, NOISE_MOST, phaseOf } from "../src/held/errors";
 import { withIgnored, withLayout, withPair } from "../src/held/maptext";
 import { noteText } from "../src/held/notes";
-import { lang } from "../src/i18n";
 import { momentText, parseMoment } from "../src/held/things";
+import { lang } from "../src/i18n";
 import type { ComparisonTable } from "../src/types.gen";
 
 describe("a map as text", () => {
   it("gets a pair where its section is, and keeps what else stands there", () => {
     const text = '# by hand\n[names]\n"a.*" = "b.*"\n\n[rules]\n\'^x\' = "y"\n';
-    expect(withPair(text, "fc", 'odd"name')).toBe('# by hand\n[names]\n"a.*" = "b.*"\n"fc" = "odd\\"name"\n\n[rules]\n\'^x\' = "y"\n');
+    expect(withPair(text, "fc", 'odd"name')).toBe(
+      '# by hand\n[names]\n"a.*" = "b.*"\n"fc" = "odd\\"name"\n\n[rules]\n\'^x\' = "y"\n',
+    );
   });
   it("has a pair said anew only once", () => {
     expect(withPair(withPair("", "fc", "one"), "fc", "two")).toBe('[names]\n"fc" = "two"\n');
@@ -17,7 +19,9 @@ describe("a map as text", () => {
   it("makes the sections it needs", () => {
     const text = withLayout(withPair("", "fc", "dense"), "fc", "transpose");
     expect(text).toBe('[names]\n"fc" = "dense"\n\n[layouts]\n"fc" = "transpose"\n');
-    expect(withIgnored(withIgnored(withIgnored(text, "left", "a"), "left", "b"), "left", "a")).toContain('left = ["a", "b"]');
+    expect(withIgnored(withIgnored(withIgnored(text, "left", "a"), "left", "b"), "left", "a")).toContain(
+      'left = ["a", "b"]',
+    );
   });
   it("leaves a list of several lines to hands", () => {
     const text = '[ignore]\nleft = [\n  "a",\n]\n';
@@ -36,8 +40,11 @@ describe("a moment", () => {
 describe("how bad a row is", () => {
   const table = {
     rows: {
-      left: ["fc:output", "fc:output", "fc:output", "fc.weight:grad", ""], right: ["", "", "", "", "x:grad_input.1"],
-      verdict: ["identical", "noise", "different", "different", "missing"], relative: [0, 1e-7, 0.1, "Infinity", null], expected: [1e-6, 1e-6, 1e-6, 0, null],
+      left: ["fc:output", "fc:output", "fc:output", "fc.weight:grad", ""],
+      right: ["", "", "", "", "x:grad_input.1"],
+      verdict: ["identical", "noise", "different", "different", "missing"],
+      relative: [0, 1e-7, 0.1, "Infinity", null],
+      expected: [1e-6, 1e-6, 1e-6, 0, null],
     },
   } as unknown as ComparisonTable;
   it("is zero for the same bits, below the line for rounding, above it for more", () => {

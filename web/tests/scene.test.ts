@@ -16,8 +16,15 @@ function sound(scene: Scene): void {
   scene.boxes.forEach((box, index) => {
     if (index === 0) return;
     const parent = scene.boxes[box.parent];
-    expect(box.x >= parent.x && box.y >= parent.y && box.x + box.w <= parent.x + parent.w + 0.01 && box.y + box.h <= parent.y + parent.h + 0.01, `${box.key} inside ${parent.key}`).toBe(true);
-    for (const other of siblings.get(box.parent) ?? []) expect(overlaps(box, other), `${box.key} over ${other.key}`).toBe(false);
+    expect(
+      box.x >= parent.x &&
+        box.y >= parent.y &&
+        box.x + box.w <= parent.x + parent.w + 0.01 &&
+        box.y + box.h <= parent.y + parent.h + 0.01,
+      `${box.key} inside ${parent.key}`,
+    ).toBe(true);
+    for (const other of siblings.get(box.parent) ?? [])
+      expect(overlaps(box, other), `${box.key} over ${other.key}`).toBe(false);
     siblings.set(box.parent, [...(siblings.get(box.parent) ?? []), box]);
   });
 }
@@ -32,13 +39,26 @@ test("identical layers are one stack", () => {
 test("an origin breaks the stack in two and stands alone", () => {
   const origin = model.find("layers.7.attn.core/_softmax5");
   const scene = maker.make({ open: ["layers"], alone: [origin], fold: true });
-  expect(scene.boxes.filter((box) => scene.boxes[box.parent]?.key === "layers").map((box) => [box.label, box.kind])).toEqual([["0…6", "stack"], ["7", "scope"], ["8…47", "stack"]]);
+  expect(
+    scene.boxes.filter((box) => scene.boxes[box.parent]?.key === "layers").map((box) => [box.label, box.kind]),
+  ).toEqual([
+    ["0…6", "stack"],
+    ["7", "scope"],
+    ["8…47", "stack"],
+  ]);
 });
 
 test("layers with hits and layers without are never in one stack", () => {
   const hit = [...Array(10).keys()].map((at) => model.find(`layers.${at + 8}.attn.core/_softmax5`));
   const scene = maker.make({ open: ["layers"], alone: [model.find("layers.7.attn.core/_softmax5")], hit, fold: true });
-  expect(scene.boxes.filter((box) => scene.boxes[box.parent]?.key === "layers").map((box) => [box.label, box.kind])).toEqual([["0…6", "stack"], ["7", "scope"], ["8…17", "stack"], ["18…47", "stack"]]);
+  expect(
+    scene.boxes.filter((box) => scene.boxes[box.parent]?.key === "layers").map((box) => [box.label, box.kind]),
+  ).toEqual([
+    ["0…6", "stack"],
+    ["7", "scope"],
+    ["8…17", "stack"],
+    ["18…47", "stack"],
+  ]);
 });
 
 test("nothing overlaps and children lie inside, with every scope open", () => {
@@ -63,7 +83,11 @@ test("the same wish gives the same scene", () => {
 test("a crowd of more than 200 is cut into chunks", () => {
   const many = new Model(transformer(450));
   const scene = new SceneMaker(many).make({ open: ["layers", "layers[*]"], alone: [], fold: true });
-  expect(scene.boxes.filter((box) => box.kind === "stack").map((box) => box.label)).toEqual(["1–200", "201–400", "401–450"]);
+  expect(scene.boxes.filter((box) => box.kind === "stack").map((box) => box.label)).toEqual([
+    "1–200",
+    "201–400",
+    "401–450",
+  ]);
 });
 
 test("50,000 operators are laid out folded, whatever the depth", () => {

@@ -3,7 +3,10 @@ import { defaultSlice, moved, parseSlice, SliceError, wholeIndex } from "../src/
 
 test("a slice reads as in numpy", () => {
   const one = parseSlice("[0, ..., ::2]", [4, 3, 8]);
-  expect(one.free).toEqual([{ axis: 1, size: 3 }, { axis: 2, size: 4 }]);
+  expect(one.free).toEqual([
+    { axis: 1, size: 3 },
+    { axis: 2, size: 4 },
+  ]);
   expect(wholeIndex(one, [4, 3, 8], [2, 3])).toEqual([0, 2, 6]);
 });
 

@@ -18,7 +18,17 @@ class FakeWire implements Wire {
   }
 }
 
-const welcome = (more: Partial<Welcome> = {}): Welcome => ({ t: "welcome", session: "s", seq: 7, server: "0", proto: 1, caps: [], resumed: false, runs: [], ...more });
+const welcome = (more: Partial<Welcome> = {}): Welcome => ({
+  t: "welcome",
+  session: "s",
+  seq: 7,
+  server: "0",
+  proto: 1,
+  caps: [],
+  resumed: false,
+  runs: [],
+  ...more,
+});
 const hit = (seq: number): Partial<HitNews> => ({ t: "hit", run: "r", seq });
 
 function made() {
@@ -29,8 +39,20 @@ function made() {
   let renewals = 0;
   const later: (() => void)[] = [];
   const socket = new LiveSocket({
-    proto: 1, open: () => { const wire = new FakeWire(); wires.push(wire); return wire; }, hear: (message) => heard.push(message), link: (link) => links.push(link),
-    renew: () => (renewals += 1), later: (act, ms) => { later.push(act); waits.push(ms); }, random: () => 0.5,
+    proto: 1,
+    open: () => {
+      const wire = new FakeWire();
+      wires.push(wire);
+      return wire;
+    },
+    hear: (message) => heard.push(message),
+    link: (link) => links.push(link),
+    renew: () => (renewals += 1),
+    later: (act, ms) => {
+      later.push(act);
+      waits.push(ms);
+    },
+    random: () => 0.5,
   });
   const connect = (): FakeWire => {
     socket.connect();

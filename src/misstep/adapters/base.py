@@ -14,20 +14,18 @@ The order a listener may rely on, for every step of every framework:
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
-from misstep.adapters.frame import Catalog, Frame
+from misstep.adapters.recording import Witness
+from misstep.adapters.step.frame import Catalog, Frame
+from misstep.core.finding import Finding
 from misstep.core.graph import Phase
+from misstep.core.levels import Level
 from misstep.core.stats import Array
-from misstep.errors import AdapterError
-
-Level = Literal["off", "guard", "module", "op"]
-LEVELS: tuple[Level, ...] = ("off", "guard", "module", "op")
-"""off: only step boundaries. guard: losses, and whether gradients and weights are finite. module: statistics of every
-module's inputs, outputs, output gradients, of parameters and their gradients. op: every operator too."""
+from misstep.settings import Settings
 
 When = Literal["before", "after"]
 
@@ -36,8 +34,7 @@ class TrainingStopped(SystemExit):
     """Ends the user's training from inside a hook, as a clean exit: `finally` blocks and `atexit` run."""
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(NamedTuple):
     """The facts of one finished optimizer update."""
 
     loss: float | None
@@ -47,6 +44,8 @@ class Update:
     gradient_norm: float | None = None
     loss_scale: float | None = None
     overflow: bool = False
+    left: bool = False
+    """There was none: the script went on to another batch, or ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +90,7 @@ class Listener(Protocol):
         """The step is complete; may block, may change the level, begins the next frame.
 
         With `update.overflow` the optimizer was not called (a gradient scaler skipped it): the step number stays.
+        With `update.left` no update came, and what was seen of the step is all there will be.
         """
 
     def exception(self, adapter: Adapter, error: BaseException, where: str) -> None:
@@ -100,6 +100,114 @@ class Listener(Protocol):
         """Something of ours failed; counted, shown once, training goes on."""
 
 
+class SessionPort(Protocol):
+    """What a framework may ask of the session for what it adds to it (`Adapter.extend`), and nothing more."""
+
+    @property
+    def settings(self) -> Settings: ...
+
+    @property
+    def catalog(self) -> Catalog: ...
+
+    @property
+    def frame(self) -> Frame: ...
+
+    @property
+    def step(self) -> int:
+        """The step under way."""
+
+    @property
+    def wants(self) -> Mapping[int, Callable[[int, Any], None]]:
+        """As in `Listener.wants`."""
+
+    @property
+    def rank(self) -> int: ...
+
+    @property
+    def ended(self) -> bool: ...
+
+    @property
+    def run_directory(self) -> Path | None:
+        """None until training begins."""
+
+    @property
+    def level(self) -> Level:
+        """The level the user asked for."""
+
+    def level_for(self, step: int) -> Level: ...
+
+    @property
+    def walking(self) -> bool:
+        """A debugger goes from node to node, and not only to the end of a step."""
+
+    def going_live(self, adapter: Adapter) -> None:
+        """Begin the run now, before the adapter would."""
+
+    def trouble(self, where: str, error: BaseException) -> None:
+        """Something of ours failed; counted, shown once, training goes on."""
+
+    def event(self, kind: str, **facts: Any) -> None:
+        """A line of the journal; nothing before training begins."""
+
+    def report(self, finding: Finding) -> None:
+        """A finding of the run; what is found before training begins is written when it does."""
+
+    def note(self, level: Literal["info", "warning"], text: str) -> None:
+        """A sentence for connected debuggers."""
+
+
+class UncompiledRuns(Protocol):
+    """Runs compiled steps uncompiled as well, for a debugger that wants to see inside them."""
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the steps of this training are compiled code."""
+
+    def check(self, *, inside: int | None) -> None:
+        """Raise ControlError when the next step cannot be run uncompiled; `inside`: the step under way, if any."""
+
+    def ask(self, steps: str, *, done: int) -> str:
+        """Run these steps in both modes when they come, `done` being the last that ended; what to answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """What a framework adds to a session."""
+
+    explain: Callable[[BaseException], dict[str, Any]] | None = None
+    """More facts about an exception of the user's program; may report findings."""
+    modes: UncompiledRuns | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """How a framework differs from the usual; asked instead of its name."""
+
+    hides_nan: bool = False
+    """Its kernels turn NaN into numbers (ReLU, MaxPool): a finite loss proves nothing."""
+    shadowed: bool = False
+    """The step under way is compiled code: its operators are to be seen in a second, uncompiled run of it."""
+    seen_too_late: bool = False
+    """The step under way was compiled together with its update: its loss is known once its weights have moved."""
+
+
+class Defaults:
+    """The answers of a framework with nothing special about it; an adapter inherits them and overrides what differs."""
+
+    @property
+    def traits(self) -> Traits:
+        return Traits()
+
+    def extend(self, session: SessionPort) -> Extension:
+        return Extension()
+
+    def witness(self) -> Witness | None:
+        return None
+
+    def leave_step(self, error: BaseException | None = None) -> None:
+        """Nothing to say of a step without an update."""
+
+
 @runtime_checkable
 class Adapter(Protocol):
     """A framework, seen by misstep."""
@@ -107,11 +215,24 @@ class Adapter(Protocol):
     name: str
     """`pytorch`, `mindspore`, `fake`."""
 
+    @property
+    def traits(self) -> Traits:
+        """What is special about this framework, at this moment of training."""
+
+    def extend(self, session: SessionPort) -> Extension:
+        """Add to a session what only this framework has; called once, before `attach`."""
+
+    def witness(self) -> Witness | None:
+        """This framework's part of the flight record; None when it has none."""
+
     def attach(self, listener: Listener) -> None:
         """Find the seams; every later event goes to the listener."""
 
     def detach(self) -> None:
         """Take everything out again; the user's program runs as if we had never been there."""
+
+    def leave_step(self, error: BaseException | None = None) -> None:
+        """The program ends, by this exception if any: tell of the step under way as far as it came."""
 
     def set_level(self, level: Level) -> None:
         """How closely to look, from the next step on; called at a step boundary."""
@@ -138,73 +259,3 @@ class Adapter(Protocol):
 
     def rank(self) -> tuple[int, int]:
         """(rank, world size) of this process."""
-
-
-def adapter_for(thing: object) -> Adapter:
-    """The adapter of whatever framework made this object; only frameworks already imported are asked.
-
-    >>> adapter_for(torch.nn.Linear(2, 2)).name
-    'pytorch'
-    """
-    kind = type(thing)
-    known = _ADAPTER_OF.get(kind)
-    if known is not None:
-        return known
-    for name, owns in _OWNERS.items():
-        if owns(thing):
-            if kind.__module__.partition(".")[0] in _FRAMEWORKS:  # classes of the user's are not kept alive here
-                _ADAPTER_OF[kind] = adapter_named(name)
-            return adapter_named(name)
-    raise AdapterError(
-        f"no adapter knows {kind.__module__}.{kind.__qualname__};"
-        " misstep handles modules, cells, tensors and optimizers of torch and mindspore"
-    )
-
-
-def adapter_named(name: str) -> Adapter:
-    """The one adapter of that framework in this process."""
-    if name not in _ADAPTERS:
-        if name == "pytorch":
-            from misstep.adapters.pytorch.adapter import PyTorchAdapter
-
-            _ADAPTERS[name] = PyTorchAdapter()
-        elif name == "mindspore":
-            from misstep.adapters.mindspore.adapter import MindSporeAdapter
-
-            _ADAPTERS[name] = MindSporeAdapter()
-        elif name == "fake":
-            from misstep.adapters.fake import FakeAdapter
-
-            _ADAPTERS[name] = FakeAdapter()
-        else:
-            raise AdapterError(f"no adapter is called {name!r}; there are pytorch, mindspore and fake")
-    return _ADAPTERS[name]
-
-
-def imported_frameworks() -> Iterable[str]:
-    """Names of the adapters whose framework this process has imported."""
-    return [name for name, module in (("pytorch", "torch"), ("mindspore", "mindspore")) if module in sys.modules]
-
-
-_ADAPTERS: dict[str, Adapter] = {}
-_ADAPTER_OF: dict[type, Adapter] = {}
-"""By the framework's own types: a dump asks for each of thousands of tensors a step."""
-_FRAMEWORKS = ("torch", "mindspore", "misstep")
-
-
-def _is_torch(thing: object) -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(thing, torch.nn.Module | torch.Tensor | torch.optim.Optimizer)
-
-
-def _is_mindspore(thing: object) -> bool:
-    mindspore = sys.modules.get("mindspore")
-    return mindspore is not None and isinstance(thing, mindspore.nn.Cell | mindspore.Tensor)
-
-
-def _is_fake(thing: object) -> bool:
-    fake = sys.modules.get("misstep.adapters.fake")
-    return fake is not None and isinstance(thing, fake.FakeModel | fake.FakeTensor)
-
-
-_OWNERS: dict[str, Callable[[object], bool]] = {"pytorch": _is_torch, "mindspore": _is_mindspore, "fake": _is_fake}

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Protocol
 
-from misstep.adapters.base import Adapter
 from misstep.core.cells import Cells
 
 OnNetwork = Callable[[Any, dict[str, Any], FrameType | None], None]
@@ -63,19 +62,6 @@ class Witness(Protocol):
         """
 
     def is_tensor(self, value: object) -> bool: ...
-
-
-def witness_for(adapter: Adapter) -> Witness | None:
-    """The witness of an adapter's framework; None when it has none."""
-    if adapter.name == "pytorch":
-        from misstep.adapters.pytorch.recording import TorchWitness
-
-        return TorchWitness(adapter)
-    if adapter.name == "mindspore":
-        from misstep.adapters.mindspore.recording import MindSporeWitness
-
-        return MindSporeWitness(adapter)
-    return None
 
 
 def largest(holders: Iterable[Holder], most: int = 16) -> list[Holder]:

@@ -8,39 +8,40 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
+import shlex
 from pathlib import Path
-from typing import Literal
 
-Framework = Literal["pytorch", "mindspore"]
+from misstep.settings import BY_NAME, SETTINGS, Settings
 
 SHIM = Path(__file__).resolve().parent / "shim"
 """The directory whose sitecustomize.py attaches; `misstep run` puts it at the front of PYTHONPATH."""
 
-SCRATCH = "compiled-"
-"""In a run directory, the beginning of the name of a folder for raw files about compiled code."""
-ELSEWHERE = "misstep-compiled-"
-"""The same among temporary files, where a run's own name does not suit MindSpore."""
-
 _LENT_PACKAGES = ("ml_dtypes", "msgspec")
 
 
-def attach_framework(framework: Framework) -> None:
+def attach_framework(framework: str) -> None:
     """Watch everything this process trains with that framework."""
     # Here and not at the top: the parent process imports this module for SHIM alone.
-    from misstep.adapters.base import adapter_named
+    from misstep.adapters.registry import adapter_named
     from misstep.capture.process import session_for_process
 
-    session = session_for_process()
-    if framework == "mindspore":
-        from misstep.capture.mindspore import prepare_for_mindspore
+    session_for_process().use(adapter_named(framework))
 
-        prepare_for_mindspore(session)
-    session.use(adapter_named(framework))
+
+def child_environment(command: tuple[str, ...], settings: Settings, given: set[str], run: Path) -> dict[str, str]:
+    """Our environment, the settings in force, and what makes every Python process attach."""
+    ours = {setting.variable for setting in SETTINGS}
+    inherited = {name: value for name, value in os.environ.items() if name not in ours}
+    # What was given is passed on even at its default: misstep.toml may say otherwise, and the call comes first.
+    asked = {BY_NAME[name].variable: str(getattr(settings, name)) for name in given}
+    chosen = {**settings.environment(), **asked, "MISSTEP_COMMAND": shlex.join(command)}
+    return environment_for_child({**inherited, **chosen}, run)
 
 
 def environment_for_child(environment: dict[str, str], run: Path) -> dict[str, str]:
     """What a command needs in its environment so that every Python process in it attaches to this run."""
+    from misstep.adapters.registry import frameworks  # here, once: entry points are not read in every process
+
     path = [part for part in environment.get("PYTHONPATH", "").split(os.pathsep) if part and part != str(SHIM)]
     return {
         **environment,
@@ -48,24 +49,8 @@ def environment_for_child(environment: dict[str, str], run: Path) -> dict[str, s
         "MISSTEP_ATTACH": "1",
         "MISSTEP_RUN": str(run.absolute()),
         "MISSTEP_PACKAGES": os.pathsep.join(_places_of(_LENT_PACKAGES)),
+        "MISSTEP_FRAMEWORKS": " ".join(f"{one.package}={one.name}" for one in frameworks()),
     }
-
-
-def remove_scratch(run: Path) -> None:
-    """Raw files of processes that were killed before they could tidy up."""
-    for folder in run.glob(f"{SCRATCH}*"):
-        remove_folder(folder)
-
-
-def remove_folder(folder: Path) -> None:
-    """A folder of raw files; or, where the run's own name did not suit MindSpore, the link to one elsewhere."""
-    if not folder.is_symlink():
-        shutil.rmtree(folder, ignore_errors=True)
-        return
-    elsewhere = folder.resolve()
-    if elsewhere.name.startswith(ELSEWHERE):
-        shutil.rmtree(elsewhere, ignore_errors=True)
-    folder.unlink(missing_ok=True)
 
 
 def _places_of(packages: tuple[str, ...]) -> list[str]:

@@ -1,93 +1,81 @@
-"""Where every thread of this process is, below Python: what it does in the kernel, and its frames of machine code.
-
-    thread 4711 (pt_main_thread), main, sleeping in futex
-      libc.so.6  pthread_cond_wait+0x1e2
-      libtorch_cpu.so  c10d::ProcessGroupGloo::AsyncWork::wait(…)+0x1a
-
-Each thread is asked by a signal that is ignored by default (SIGURG) and answers from a handler in C, so a thread stuck
-in a collective tells where. Without the compiled part, or for threads that do not answer, the kernel's word is all.
-"""
+"""How busy the machine is while we train, and how much of that is us: the kernel's accounts, read once a second."""
 
 from __future__ import annotations
 
 import os
-import platform
+import threading
+import time
 from pathlib import Path
-from types import ModuleType
 
-from misstep.store.machinecode import in_words, read_map
-
-_SECONDS = 1.0
-"""How long threads may take to answer; one that runs answers in microseconds, one with signals blocked never."""
-_STATES = {"R": "running", "S": "sleeping", "D": "waiting for a device", "T": "stopped", "t": "traced", "Z": "ended"}
-_CALLS = {
-    "x86_64": {
-        0: "read", 1: "write", 7: "poll", 23: "select", 35: "nanosleep", 42: "connect", 43: "accept", 44: "sendto",
-        45: "recvfrom", 46: "sendmsg", 47: "recvmsg", 61: "wait4", 73: "flock", 74: "fsync", 202: "futex",
-        230: "clock_nanosleep", 232: "epoll_wait", 247: "waitid", 270: "pselect6", 271: "ppoll", 281: "epoll_pwait",
-    },
-    "aarch64": {
-        22: "epoll_pwait", 32: "flock", 63: "read", 64: "write", 72: "pselect6", 73: "ppoll", 82: "fsync",
-        95: "waitid", 98: "futex", 101: "nanosleep", 115: "clock_nanosleep", 202: "accept", 203: "connect",
-        206: "sendto", 207: "recvfrom", 211: "sendmsg", 212: "recvmsg", 260: "wait4",
-    },
-}  # fmt: skip
-"""Calls into the kernel in which threads wait, by their numbers (unistd.h)."""
+_TICK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
-def compiled() -> ModuleType | None:
-    """The part in C; None where it was not built, or cannot work."""
+class Load:
+    """Differences between two looks."""
+
+    def __init__(self) -> None:
+        self.cores = os.cpu_count() or 1
+        self.allowed = allowed_cores()
+        self._then = self._look()
+
+    def since(self) -> tuple[float, float, float, float, float]:
+        """Since the last time: seconds, and the cores kept busy by everything, by us and our children, by this process
+        alone, and those this thread was denied."""
+        now, then = self._look(), self._then
+        self._then = now
+        wall = max(1e-6, now[0] - then[0])
+        return (wall, *(max(0.0, (a - b) / wall) for a, b in zip(now[1:], then[1:])))  # type: ignore[return-value]
+
+    def _look(self) -> tuple[float, float, float, float, float]:
+        training = time.process_time()
+        return time.perf_counter(), machine_seconds(), training + children_seconds(), training, denied_seconds()
+
+
+def machine_seconds() -> float:
+    """Core seconds the whole machine has been busy."""
     try:
-        from misstep.capture import _stacks
-    except ImportError:
-        return None
-    return _stacks if hasattr(_stacks, "threads") else None
+        with open("/proc/stat", "rb") as file:
+            user, nice, system, _, _, irq, softirq, steal = map(int, file.readline().split()[1:9])
+    except (OSError, ValueError):
+        return 0.0
+    return (user + nice + system + irq + softirq + steal) / _TICK
 
 
-def kernel_threads() -> list[dict[str, str]]:
-    """Where the kernel sees each thread of this process: its name, state, and what it sleeps in."""
-    told = []
+def denied_seconds() -> float:
+    """How long this thread was ready to run and got no core."""
     try:
-        tasks = sorted(os.listdir("/proc/self/task"), key=int)
+        with open(f"/proc/self/task/{threading.get_native_id()}/schedstat", "rb") as file:
+            return int(file.read().split()[1]) * 1e-9
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
+def children_seconds() -> float:
+    """CPU time of our direct children, alive or gone: workers of data loaders."""
+    total = os.times()
+    seconds = total.children_user + total.children_system
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:
+            children = file.read().split()
     except OSError:
-        return []
-    for task in tasks[:128]:
-        facts = {"id": task, "name": _line(task, "comm"), "waits_in": _line(task, "wchan")}
-        facts["state"] = _line(task, "stat").rpartition(")")[2].strip()[:1]
-        if facts["waits_in"] in ("", "0"):  # not told to everybody; the number of the call is
-            facts["waits_in"] = _call(_line(task, "syscall"))
-        told.append({name: fact for name, fact in facts.items() if fact})
-    return told
-
-
-def machine_stacks() -> str:
-    """The frames of every other thread but misstep's own, for a person to read."""
-    helper = compiled()
-    frames = {str(thread): found for thread, found in helper.threads(_SECONDS)} if helper is not None else {}
-    regions = read_map(Path("/proc/self/maps").read_text()) if frames else []
-    told = []
-    for facts in kernel_threads():
-        if facts.get("name", "").startswith("misstep"):
+        return seconds
+    for child in children[:256]:
+        try:
+            with open(f"/proc/{int(child)}/stat", "rb") as file:
+                facts = file.read().rpartition(b")")[2].split()
+            seconds += (int(facts[11]) + int(facts[12])) / _TICK
+        except (OSError, ValueError, IndexError):
             continue
-        main = ", main" if facts["id"] == str(os.getpid()) else ""
-        sleeps = f" in {facts['waits_in']}" if facts.get("waits_in") else ""
-        state = _STATES.get(facts.get("state", ""), facts.get("state", ""))
-        told.append(f"thread {facts['id']} ({facts.get('name', '')}){main}, {state}{sleeps}")
-        told += [f"  {line}" for line in in_words(frames.get(facts["id"], ()), regions)]
-    if helper is None:
-        told.append("(frames of machine code are not told: misstep was installed without its compiled part)")
-    return "\n".join(told) + "\n"
+    return seconds
 
 
-def _line(task: str, file: str) -> str:
+def allowed_cores() -> float:
+    """Cores this process may use: its affinity, and the limit of its control group."""
+    cores = float(len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else float(os.cpu_count() or 1)
     try:
-        return Path(f"/proc/self/task/{task}/{file}").read_text().strip()
-    except OSError:
-        return ""
-
-
-def _call(line: str) -> str:
-    number = line.partition(" ")[0]
-    if not number.isdecimal():  # "running", or not told
-        return ""
-    return _CALLS.get(platform.machine(), {}).get(int(number), f"system call {number}")
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        if quota != "max":
+            cores = min(cores, int(quota) / int(period))
+    except (OSError, ValueError):
+        pass
+    return cores

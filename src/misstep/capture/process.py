@@ -8,7 +8,7 @@ import threading
 from types import TracebackType
 from typing import Any, NoReturn
 
-from misstep.adapters.base import adapter_for
+from misstep.adapters.registry import adapter_for
 from misstep.capture.session import Session
 from misstep.settings import Settings
 
@@ -21,10 +21,6 @@ def attach(model: object, optimizer: object | None = None, **settings: Any) -> S
     """
     adapter = adapter_for(model)
     session = session_for_process(Settings.load(**settings) if settings else None)
-    if adapter.name == "mindspore":
-        from misstep.capture.mindspore import prepare_for_mindspore
-
-        prepare_for_mindspore(session)
     session.use(adapter)
     adapter.adopt(model, optimizer)
     return session

@@ -17,34 +17,42 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from misstep.adapters.base import LEVELS, Adapter, Level, Place, Update, adapter_for
-from misstep.adapters.frame import Catalog, Frame
-from misstep.capture.concluding import Concluding
-from misstep.capture.door import Door
-from misstep.capture.dumpspec import DumpSpec, asks_for_dump, parse_dump
-from misstep.capture.evidence import ReplayWants
-from misstep.capture.facts import begin_record, write_news
-from misstep.capture.judging import Judge, gradient_norm
-from misstep.capture.keepsakes import Keepsakes
-from misstep.capture.plan import Plan
-from misstep.capture.present import live_tensor
-from misstep.capture.recorder import Recorder, begin_recorder
-from misstep.capture.replay import Replays
-from misstep.capture.wanting import Wanting
+from misstep.adapters.base import Adapter, Place, TrainingStopped, UncompiledRuns, Update
+from misstep.adapters.registry import adapter_for
+from misstep.adapters.source import raised_at
+from misstep.adapters.step.frame import Catalog, Frame
+from misstep.capture.crash.recorder import Recorder, begin_recorder
+from misstep.capture.extensions import Extensions
+from misstep.capture.keep.keeper import Keeper
+from misstep.capture.keep.ledger import ledger_of
+from misstep.capture.keep.previous import ReplayWants
+from misstep.capture.live.entry import LiveEntry
+from misstep.capture.replay.replays import Replays
+from misstep.capture.step.conclude import Conclusion
+from misstep.capture.step.final_state import bad_at_the_end
+from misstep.capture.step.judge import Judge, gradient_norm
+from misstep.capture.step.lookup import live_tensor
+from misstep.capture.step.outcome import StepOutcome
+from misstep.capture.step.plan import Plan
+from misstep.capture.step.record import begin_record, first_of_its_run, write_news
+from misstep.capture.step.subscriptions import Subscriptions
+from misstep.capture.trace import StepTrace
 from misstep.core.address import Address
-from misstep.core.evaluate import DryRun
+from misstep.core.dumps import DumpSpec, asks_for_dump, parse_dump
 from misstep.core.finding import Verdict
+from misstep.core.levels import LEVELS, Level
 from misstep.core.run import Step
 from misstep.core.stats import Array
-from misstep.core.watch import Action, Hit, Watchpoint
-from misstep.core.watchtext import watchpoint
+from misstep.core.watching.evaluate import DryRun
+from misstep.core.watching.watch import Action, Hit, Watchpoint
+from misstep.core.watching.watchtext import watchpoint
+from misstep.sentences import journal
 from misstep.settings import Settings
-from misstep.store.writer import RunWriter
+from misstep.store.writing.writer import EndReason, RunWriter
 
 if TYPE_CHECKING:
-    from misstep.capture.bothmodes import BothModes
-    from misstep.capture.controller import Controller
-    from misstep.capture.dump import Dumper
+    from misstep.capture.keep.dump import Dumper
+    from misstep.capture.live.controller import Controller
 
 _CLOSE: frozenset[Level] = frozenset({"module", "op"})
 """The levels with rows of everything."""
@@ -64,40 +72,43 @@ class Session:
         self.rank = 0
         self.adapters: list[Adapter] = []
         self.writer: RunWriter | None = None
-        self.hits: list[Hit] = []
-        """Of the last finished step."""
         self.first_verdict: Verdict | None = None
         self.troubles: dict[str, int] = {}
         self.ended = False
+        self._error: BaseException | None = None
+        """What the user's program ends with."""
+        self._ending_step = False
         self.plan = Plan(level=self.settings.level, steps=self.settings.steps, budget=self.settings.budget)
-        self.judge = Judge(self.settings, self.catalog, self._array)
+        self.ledger = ledger_of(self.settings.memory_mb)
+        """Every tensor that is held, whoever holds it."""
+        self.judge = Judge(self.settings, self.catalog, self._array, self.ledger)
         self.evaluator, self.evidence = self.judge.evaluator, self.judge.evidence
-        self.on_step: list[Callable[[Step, Array, Array], None]] = []
-        """Called with the facts and rows of every finished step (the recorder is one)."""
-        self.explainers: list[Callable[[BaseException], dict[str, Any]]] = []
-        """Asked for more facts about an exception of the user's program; they may write findings."""
-        self.door = Door(self)
+        self.on_step: list[Callable[[StepOutcome], None]] = []
+        """Called with what became of every finished step (the recorder is one)."""
+        self.extensions = Extensions(self)
+        """What the frameworks in use add."""
+        self.entry = LiveEntry(self)
         """Where the live debugger comes in."""
         self.dumper: Dumper | None = None
         """Keeps whole tensors; there once somebody asks for some."""
-        self.keepsakes = Keepsakes(self, self._array)
+        self.keeper = Keeper(self, self._array)
         """What somebody will want to see of this step after the framework let go of it."""
         self.replays = Replays(self)
         """Runs a bad step again."""
-        self.modes: BothModes | None = None
-        """Runs compiled steps in PyNative; there where MindSpore is."""
         self.recorder: Recorder | None = None
         """The flight recorder; there once training began."""
         self.initial_frame: Frame | None = None
         """The weights before the first step, while somebody may look at them."""
-        self._concluding = Concluding(self)
-        self._wanting = Wanting(self)
-        self.wants = self._wanting.wants
+        self.trace = StepTrace(self)
+        """Where the time of steps goes."""
+        self._conclusion = Conclusion(self)
+        self._subscriptions = Subscriptions(self)
+        self.wants = self._subscriptions.wants
         self._level: Level = "off"
         self._step_began = time.perf_counter()
         self._pid = os.getpid()
         self.frame.begin(1)
-        self.catalog.on_tensor = self._wanting.tensor_added
+        self.catalog.on_tensor = self._subscriptions.tensor_added
         if asks_for_dump(self.settings, self.evaluator.watchpoints):
             self._dumping()
 
@@ -107,6 +118,7 @@ class Session:
         """Attach a framework; training is noticed by itself."""
         if adapter not in self.adapters:
             self.adapters.append(adapter)
+            self.extensions.add(adapter)
             adapter.attach(self)
             if self._level_for(1) == "op":
                 self._set_level(adapter, "op")
@@ -140,7 +152,7 @@ class Session:
 
     def add_dump(self, spec: DumpSpec) -> DumpSpec:
         added = self._dumping().add(spec)
-        self._wanting.stale = True
+        self._subscriptions.stale = True
         if self.writer is not None:
             self.writer.event("dump", **self._dumping().facts(added))
         return added
@@ -149,15 +161,15 @@ class Session:
         """Keep nothing more for this dump; what was kept stays."""
         if self.dumper is not None:
             self.dumper.remove(id)
-            self._wanting.stale = True
+            self._subscriptions.stale = True
 
     def add_watchpoint(self, watch: Watchpoint) -> Watchpoint:
         added = self.evaluator.add(watch)
-        self._wanting.stale = True
+        self._subscriptions.stale = True
         if added.then == "dump":
             self._dumping()
         if added.then == "pause" and self.writer is not None:
-            self.door.open()
+            self.entry.open()
         if self.writer is not None:
             self.writer.watchpoint("add" if watch.id == 0 else "update", added)
         return added
@@ -167,7 +179,7 @@ class Session:
             if watch.id == id and self.writer is not None:
                 self.writer.watchpoint("delete", watch)
         self.evaluator.remove(id)
-        self._wanting.stale = True
+        self._subscriptions.stale = True
 
     @property
     def watchpoints(self) -> tuple[Watchpoint, ...]:
@@ -184,7 +196,11 @@ class Session:
     @property
     def controller(self) -> Controller | None:
         """The live debugger's hand; there once somebody came."""
-        return self.door.controller
+        return self.entry.controller
+
+    @property
+    def modes(self) -> UncompiledRuns | None:
+        return self.extensions.modes
 
     @property
     def run_directory(self) -> Path | None:
@@ -193,7 +209,7 @@ class Session:
     def tensor(self, address: str | Address) -> Array:
         """The values of a tensor of the step under way, without a copy where possible."""
         wanted = Address.parse(address) if isinstance(address, str) else address
-        return live_tensor(wanted, self.catalog, self.frame, self.adapters, self.keepsakes.values)
+        return live_tensor(wanted, self.catalog, self.frame, self.adapters, self.keeper.values)
 
     def detach(self) -> None:
         """Take misstep out of the program; what was recorded stays."""
@@ -213,6 +229,9 @@ class Session:
 
     def failed(self, error: BaseException) -> None:
         """The user's program ends with this exception."""
+        self._error = error
+        if self.writer is None and self.adapters and isinstance(error, Exception) and first_of_its_run():
+            self.going_live(self.adapters[0])  # it died before its first step: that is a run too
         if not getattr(error, "__misstep_told__", False):
             self._tell_exception(error, "")
         if self.recorder is not None:
@@ -223,11 +242,15 @@ class Session:
         if self.recorder is not None and not self.ended:
             self.recorder.exiting(code, frame)
 
-    def end(self, reason: str = "finished", exit_code: int | None = None) -> None:
+    def end(self, reason: EndReason = "finished", exit_code: int | None = None) -> None:
         """Write the end and take the hooks out; safe to call twice."""
         if self.ended or os.getpid() != self._pid:
             return
+        if reason in ("finished", "failed") and not self._ending_step and self._stopped_in_last_step():
+            return
         self.ended = True
+        if reason != "failed":
+            self._check_final_state()
         if self.controller is not None:
             self.controller.close(reason, exit_code)
         for adapter in self.adapters:
@@ -238,10 +261,11 @@ class Session:
         if self.dumper is not None:
             self.dumper.close()
         if self.writer is not None:
+            self.trace.close()
             write_news(self.writer, self.catalog)
             for where, count in self.troubles.items():
-                self.writer.event("warning", text=f"misstep itself failed {count} times {where}")
-            self.writer.end(reason, exit_code)  # type: ignore[arg-type]
+                self.writer.event("warning", text=journal.OWN_FAILURES.of(count=count, where=where))
+            self.writer.end(reason, exit_code)
             self.writer.close()
         if self.recorder is not None:
             self.recorder.close(reason, exit_code)
@@ -253,24 +277,25 @@ class Session:
             self.rank, world = adapter.rank()
             self.writer, info = begin_record(self.settings, self.adapters, rank=self.rank, world_size=world)
             self.rank = self.writer.rank
+            self.extensions.run_began()
             for watch in self.evaluator.watchpoints:
                 self.writer.watchpoint("add", watch)
             if self.dumper is not None:
                 for spec in self.dumper.specs.values():
                     self.writer.event("dump", **self.dumper.facts(spec))
-            self.door.going_live(world_size=world, command=info.command)
+            self.entry.going_live(world_size=world, command=info.command)
             self.recorder = begin_recorder(self)
             if self.recorder is not None:
                 self.on_step.append(self.recorder.step_done)
-        self._wanting.refresh(self.step)
+        self._subscriptions.refresh(self.step)
         self.replays.going_live(adapter)
         self._set_level(adapter, self._level_for(self.step))
         if self._level not in _CLOSE:
-            self.door.first_pause()
+            self.entry.first_pause()
         self._step_began = time.perf_counter()
 
     def initial(self, adapter: Adapter, frame: Frame) -> None:
-        self._wanting.refresh(self.step)
+        self._subscriptions.refresh(self.step)
         head, summary = frame.finish()
         for row, number in enumerate(frame.tensors):
             tensor = frame.refs[row]() if frame.refs[row] is not None else None
@@ -278,9 +303,9 @@ class Session:
                 self.evidence.remember(number, tensor)
         if self.dumper is not None:
             self.dumper.initial(frame)
-        self._concluding.conclude(Step(0, captured=self._level, time=time.time()), head, summary, frame)
+        self._conclusion.conclude(Step(0, captured=self._level, time=time.time()), frame, head, summary)
         self.initial_frame = frame
-        self.door.first_pause()
+        self.entry.first_pause()
         self.initial_frame = None
         self._step_began = time.perf_counter()
 
@@ -297,11 +322,24 @@ class Session:
         self.replays.after_update(adapter)
 
     def step_done(self, adapter: Adapter, update: Update) -> None:
+        self._ending_step = True
+        try:
+            self._end_step(adapter, update)
+        finally:
+            self._ending_step = False
+
+    def _end_step(self, adapter: Adapter, update: Update) -> None:
         began = time.perf_counter()
+        self.trace.step_done(adapter, update, self.step)
         own = adapter.take_cost()
         total = began - self._step_began
         level = self._level
         said = self.plan.spent(self.step, level, own=own, total=total)
+        if not said and not self.frame.tensors and self._conclusion.passes_by(update, level, total, began):
+            self.step += 1
+            self.entry.look()
+            self._next_step(began)
+            return
         head, summary = self.frame.finish()
         step = Step(
             number=self.step,
@@ -310,6 +348,7 @@ class Session:
             learning_rate=update.learning_rate,
             loss_scale=update.loss_scale,
             overflow=update.overflow,
+            left=update.left,
             overhead=self.plan.overhead,
             captured=level,
             losses=update.losses,
@@ -317,34 +356,37 @@ class Session:
             optimizer=update.optimizer,
             time=time.time(),
         )
+        rerun = self.replays.take()
         if update.overflow:
-            self._concluding.skip(step, adapter)
+            outcome = self._conclusion.skip(step, self.frame, head, summary, adapter)
         else:
-            self._concluding.conclude(step, head, summary, self.frame)
+            outcome = self._conclusion.conclude(step, self.frame, head, summary, rerun)
             self.step += 1
-        skips = self.replays.step_done(step)
+        outcome = outcome.with_hit(self.replays.step_done(step))
         if said and self.writer is not None:
             self.writer.event("level", text=said, interval=self.plan.interval)
         waited = time.perf_counter()
-        self.door.look()
+        self.entry.look()
         if self.controller is not None and not self.ended:
-            told = [] if update.overflow else self.hits
-            self.controller.step_boundary(step, told if skips is None else [*told, skips])
+            self.controller.step_boundary(outcome)
         waited = time.perf_counter() - waited
         if self.ended:
             return
+        # What this call cost belongs to the next step's account; what a person waited does not.
+        self._next_step(began + waited)
+
+    def _next_step(self, began: float) -> None:
         self.frame.begin(self.step)
         self.evidence.begin_step()
-        self.keepsakes.let_go()
+        self.keeper.let_go()
         if self.dumper is not None:
             self.dumper.begin_step()
-        self._wanting.refresh(self.step)
+        self._subscriptions.refresh(self.step)
         wanted = self._level_for(self.step)
         if wanted != self._level:
             for each in self.adapters:
                 self._set_level(each, wanted)
-        # What this call cost belongs to the next step's account; what a person waited does not.
-        self._step_began = began + waited
+        self._step_began = began
 
     def exception(self, adapter: Adapter, error: BaseException, where: str) -> None:
         if isinstance(error, StopIteration | GeneratorExit):
@@ -357,14 +399,40 @@ class Session:
         count = self.troubles[where] = self.troubles.get(where, 0) + 1
         if count == 1 and len(self.troubles) <= _MOST_TROUBLES_TOLD:
             print(
-                f"misstep: an error of its own {where}, training goes on: {type(error).__name__}: {error}"
+                f"misstep: internal error {where}; training goes on: {type(error).__name__}: {error}"
                 "  (MISSTEP_STRICT=1 shows the traceback)",
                 file=sys.stderr,
             )
             if self.writer is not None:
-                self.writer.event("warning", text=f"{where}: {type(error).__name__}: {error}")
+                self.writer.event(
+                    "warning", text=journal.OWN_FAILURE.of(where=where, error=f"{type(error).__name__}: {error}")
+                )
 
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _stopped_in_last_step(self) -> bool:
+        """The program ends in the middle of a step: it is judged like any other, as far as it came, and may end the
+        session itself."""
+        for adapter in self.adapters:
+            try:
+                adapter.leave_step(self._error)
+            except TrainingStopped:
+                break
+            except Exception as error:
+                self.trouble("at the end", error)
+        return self.ended
+
+    def _check_final_state(self) -> None:
+        """What training left behind; a program that failed may have left memory that must not be touched."""
+        if self.writer is None or self.first_verdict is not None or self.step <= 1:
+            return
+        for adapter in self.adapters:
+            try:
+                found = bad_at_the_end(adapter, step=self.step - 1, rank=self.rank, take_id=self.evaluator.take_hit_id)
+                for hit in found:
+                    self.writer.hit(hit)
+            except Exception as error:
+                self.trouble("at the end", error)
 
     def _set_level(self, adapter: Adapter, level: Level) -> None:
         adapter.set_level(level)
@@ -387,22 +455,25 @@ class Session:
     def _dumping(self) -> Dumper:
         if self.dumper is None:
             # Imported here: a training that dumps nothing does not pay for it.
-            from misstep.capture.dump import dumper_for
+            from misstep.capture.keep.dump import dumper_for
 
             self.dumper = dumper_for(self, self._array)
-            self._wanting.stale = True
+            self._subscriptions.stale = True
         return self.dumper
 
     def replay_wants(self, frame: Frame) -> ReplayWants:
         """Who is to be called when a tensor passes in a replay of the step, which fills this frame."""
-        return self._wanting.in_replay(frame)
+        return self._subscriptions.in_replay(frame)
 
     def _level_for(self, step: int) -> Level:
         """As the plan says, and closer where a dump, or somebody who walks from node to node, needs it."""
-        asked: list[Level] = [self.plan.level_for(step)]
+        planned = self.plan.level_for(step)
+        if self.dumper is None and not self.stepping:
+            return planned
+        asked: list[Level] = [planned]
         if self.dumper is not None:
             asked.append(self.dumper.level_for(step) or "off")
-        asked.append(self.door.level())
+        asked.append(self.entry.level())
         closest = max(asked, key=LEVELS.index)
         if closest != asked[0]:
             self.plan.force(step, closest)
@@ -416,8 +487,13 @@ class Session:
         error.__misstep_node__ = where  # type: ignore[attr-defined]
         if self.writer is not None:
             write_news(self.writer, self.catalog)
-            facts = {"type": type(error).__name__, "text": str(error)[:4000], "node": where, "step": self.step}
-            for explain in self.explainers:
-                facts.update(explain(error))
+            facts: dict[str, object] = {
+                "type": type(error).__name__,
+                "text": str(error)[:4000],
+                "node": where,
+                "step": self.step,
+            }
+            facts["source"] = raised_at(error)
+            facts.update(self.extensions.explain(error))
             self.writer.event("exception", **facts)
             self.writer.flush()

@@ -15,37 +15,51 @@ from typing import Any
 
 import click
 
-from misstep.cli import crashwords, filewords, i18n, livewords, replaywords, words
+import misstep.sentences.language as i18n
 from misstep.cli.command import Command, Option, choose_language, help_records, summary
-from misstep.cli.i18n import Text
 from misstep.errors import MisstepError, nearest
+from misstep.sentences.cli import crash as crashwords
+from misstep.sentences.cli import files as filewords
+from misstep.sentences.cli import general as words
+from misstep.sentences.cli import lint as lintwords
+from misstep.sentences.cli import live as livewords
+from misstep.sentences.cli import migration as migrationwords
+from misstep.sentences.cli import replay as replaywords
+from misstep.sentences.cli import tune as tunewords
+from misstep.sentences.text import Text, said
 
 FINE, FAILED, USAGE, DIFFERS = 0, 1, 2, 3
 
 COMMANDS: dict[str, tuple[str, Text]] = {
-    "run": ("misstep.cli.run", words.ABOUT_RUN),
-    "ls": ("misstep.cli.ls", words.ABOUT_LS),
-    "show": ("misstep.cli.show", words.ABOUT_SHOW),
-    "replay": ("misstep.cli.replay", replaywords.ABOUT_REPLAY),
-    "open": ("misstep.cli.open", crashwords.ABOUT_OPEN),
-    "record": ("misstep.cli.record", crashwords.ABOUT_RECORD),
-    "env": ("misstep.cli.env", words.ABOUT_ENV),
-    "diff": ("misstep.cli.diff", filewords.ABOUT_DIFF),
-    "check": ("misstep.cli.check", filewords.ABOUT_CHECK),
-    "dump": ("misstep.cli.dump", filewords.ABOUT_DUMP),
-    "export": ("misstep.cli.export", filewords.ABOUT_EXPORT),
-    "ui": ("misstep.cli.ui", livewords.ABOUT_UI),
-    "debug": ("misstep.cli.debug", livewords.ABOUT_DEBUG),
-    "pause": ("misstep.cli.pause", livewords.ABOUT_PAUSE),
-    "step": ("misstep.cli.step", livewords.ABOUT_STEP),
-    "to": ("misstep.cli.to", livewords.ABOUT_TO),
-    "go": ("misstep.cli.go", livewords.ABOUT_GO),
-    "stop": ("misstep.cli.stop", livewords.ABOUT_STOP),
-    "watch": ("misstep.cli.watch", livewords.ABOUT_WATCH),
-    "hits": ("misstep.cli.hits", livewords.ABOUT_HITS),
+    "run": ("misstep.cli.commands.run", words.ABOUT_RUN),
+    "ls": ("misstep.cli.commands.ls", words.ABOUT_LS),
+    "show": ("misstep.cli.commands.show", words.ABOUT_SHOW),
+    "replay": ("misstep.cli.commands.replay", replaywords.ABOUT_REPLAY),
+    "open": ("misstep.cli.commands.open", crashwords.ABOUT_OPEN),
+    "record": ("misstep.cli.commands.live.record", crashwords.ABOUT_RECORD),
+    "env": ("misstep.cli.commands.env", words.ABOUT_ENV),
+    "diff": ("misstep.cli.commands.diff", filewords.ABOUT_DIFF),
+    "check": ("misstep.cli.commands.check", filewords.ABOUT_CHECK),
+    "lint": ("misstep.cli.commands.lint", lintwords.ABOUT_LINT),
+    "params": ("misstep.cli.commands.migration.params", migrationwords.ABOUT_PARAMS),
+    "convert": ("misstep.cli.commands.migration.convert", migrationwords.ABOUT_CONVERT),
+    "migrate": ("misstep.cli.commands.migration.migrate", migrationwords.ABOUT_MIGRATE),
+    "data": ("misstep.cli.commands.migration.data", migrationwords.ABOUT_DATA),
+    "dump": ("misstep.cli.commands.live.dump", filewords.ABOUT_DUMP),
+    "export": ("misstep.cli.commands.export", filewords.ABOUT_EXPORT),
+    "tune": ("misstep.cli.commands.tune", tunewords.ABOUT_TUNE),
+    "ui": ("misstep.cli.commands.live.ui", livewords.ABOUT_UI),
+    "debug": ("misstep.cli.commands.live.debug", livewords.ABOUT_DEBUG),
+    "pause": ("misstep.cli.commands.live.control:pause", livewords.ABOUT_PAUSE),
+    "step": ("misstep.cli.commands.live.control:step", livewords.ABOUT_STEP),
+    "to": ("misstep.cli.commands.live.control:to", livewords.ABOUT_TO),
+    "go": ("misstep.cli.commands.live.control:go", livewords.ABOUT_GO),
+    "stop": ("misstep.cli.commands.live.control:stop", livewords.ABOUT_STOP),
+    "watch": ("misstep.cli.commands.live.watch", livewords.ABOUT_WATCH),
+    "hits": ("misstep.cli.commands.live.hits", livewords.ABOUT_HITS),
 }
 """In the order of the help. A module is imported when its command is used, so that one command never costs another's
-imports; it holds the command under the name `command`."""
+imports; it holds the command under the name `command`, unless another follows the colon."""
 
 
 class Misstep(click.Group):
@@ -57,7 +71,8 @@ class Misstep(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> Command | None:
         if name not in COMMANDS:
             return None
-        found: Command = importlib.import_module(COMMANDS[name][0]).command
+        module, _, attribute = COMMANDS[name][0].partition(":")
+        found: Command = getattr(importlib.import_module(module), attribute or "command")
         return found
 
     def resolve_command(
@@ -104,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         return _complain(error.format_message(), FAILED)
     except MisstepError as error:
-        return _complain(str(error), FAILED)
+        return _complain(said(str(error)), FAILED)
     except (click.Abort, KeyboardInterrupt):
         return 130
     except BrokenPipeError:

@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from misstep.cli import i18n, words
-from misstep.cli.i18n import Text
+import misstep.sentences.language as i18n
+from misstep.sentences.cli import general as words
+from misstep.sentences.text import Text
 
 
 class Option(click.Option):

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from misstep.cli import words
-from misstep.cli.render import count_hits, number
+from misstep.cli.render.text import count_hits, number
 from misstep.core.finding import Finding, Verdict
 from misstep.core.run import Step
+from misstep.core.seen import Seen
+from misstep.sentences.cli import general as words
 from misstep.store.codec import decode
 from misstep.store.journal import LineReader
 from misstep.store.layout import rank_paths, ranks_in
@@ -35,6 +37,7 @@ class Progress:
         self.warnings: list[str] = []
         self.lost: dict[int, int] = {}
         """Records that could not be kept, by rank."""
+        self._sums = Seen()
         self.paused = False
         self._journals: dict[int, LineReader] = {}
         self._verdicts: dict[tuple[int, int], Verdict] = {}
@@ -60,6 +63,11 @@ class Progress:
     @property
     def ranks(self) -> tuple[int, ...]:
         return tuple(sorted(self._journals))
+
+    @property
+    def seen_of_it(self) -> Seen:
+        """What may be said of NaN and Inf."""
+        return replace(self._sums, hits=self.hits.total(), lost=sum(self.lost.values()))
 
     @property
     def verdict(self) -> Verdict | None:
@@ -98,9 +106,14 @@ class Progress:
         return "misstep: " + " · ".join(parts)
 
     def _step(self, rank: int, line: dict[str, Any]) -> None:
+        step = decode(Step, line["step"])
+        self._sums.add(step)
         if rank == min(self._journals):
-            self.last = decode(Step, line["step"])
-            self._recent.append(self.last)
+            self.last = step
+            self._recent.append(step)
+
+    def _skipped(self, rank: int, line: dict[str, Any]) -> None:
+        self._sums.skipped += 1
 
     def _hit(self, rank: int, line: dict[str, Any]) -> None:
         self.hits[str(line["hit"].get("severity", "warning"))] += 1
@@ -127,6 +140,7 @@ _EVENTS: dict[str, Callable[[Progress, int, dict[str, Any]], None]] = {
     "hit": Progress._hit,
     "verdict": Progress._verdict,
     "finding": Progress._finding,
+    "skipped": Progress._skipped,
     "warning": Progress._warning,
     "lost": Progress._lost,
     "state": Progress._state,

@@ -10,14 +10,16 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from misstep.cli import livewords as words
-from misstep.cli.i18n import said
 from misstep.client import Debugger, events_of
-from misstep.core import messages as m
-from misstep.core.conditions import CONDITIONS
-from misstep.core.payloads import NodeInfo, TensorHeader
-from misstep.core.views import HitView, StatsView, as_float
+from misstep.core.watching.conditions import CONDITIONS
 from misstep.errors import MisstepError, nearest
+from misstep.protocol import messages as m
+from misstep.protocol.payloads import NodeInfo
+from misstep.protocol.tensor_payloads import TensorHeader
+from misstep.protocol.views import HitView, StatsView, as_float
+from misstep.sentences.cli import live as words
+from misstep.sentences.text import said
+from misstep.sentences.words import spoken
 
 _SLICED = re.compile(r"(?P<address>[^\[]+)(?P<slice>\[.*\])?")
 _MOVES = ("c", "s", "n", "to", "until")
@@ -88,7 +90,7 @@ class Prompt:
             verb(rest.strip())
             return True
         except MisstepError as error:
-            self.say(str(error))
+            self.say(said(str(error)))
             if word in _LOOKS and self.debugger.state.compiled:
                 self.say(words.COMPILED())
         except ValueError as error:
@@ -137,7 +139,7 @@ class Prompt:
         for note in list(events_of(self.debugger, m.LogLine)):
             if note.run == self.debugger.run and note.seq > self._told_note:
                 self._told_note = note.seq
-                self.say(f"  {said(note.text)}")
+                self.say(f"  {said(spoken(note.text, note.text_zh))}")
 
     def _new_hits(self) -> None:
         news = self.debugger.hits[self._told_hits :]
@@ -274,13 +276,15 @@ def where(state: m.State) -> str:
         if state.place.source is not None:
             place += f" {state.place.source.file}:{state.place.source.line}"
     goal = f", on the way to {state.goal}" if state.goal else ""
-    reason = f": {state.reason.text}" if state.reason is not None and state.reason.text else ""
+    reason = ""
+    if state.reason is not None and state.reason.text:
+        reason = f": {said(spoken(state.reason.text, state.reason.text_zh))}"
     return words.STANDS(phase=state.phase, step=state.step, place=place or goal, reason=reason)
 
 
 def hit_line(hit: HitView) -> str:
     star = "★" if hit.birth == "origin" else " "
-    return f"{star} {hit.address}  {said(hit.reason)}  (watchpoint {hit.watchpoint})"
+    return f"{star} {hit.address}  {said(spoken(hit.reason, hit.reason_zh))}  (watchpoint {hit.watchpoint})"
 
 
 def stats_line(stats: StatsView) -> str:

@@ -10,9 +10,9 @@ from typing import Any
 import click
 import msgspec
 
-from misstep.cli import livewords
 from misstep.cli.command import dir_option, json_option, option
 from misstep.client import Debugger, connect
+from misstep.sentences.cli import live as livewords
 
 
 @contextmanager

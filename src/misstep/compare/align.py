@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from misstep.compare.mapfile import NameMap
@@ -59,7 +60,7 @@ def align(left: Sequence[Entry], right: Sequence[Entry], *, names: NameMap | Non
     names = names or NameMap()
     left = [entry for entry in left if not names.ignores(entry.name, side="left")]
     right = [entry for entry in right if not names.ignores(entry.name, side="right")]
-    work = _Work(left, right, same_step=_by_step({entry.step for entry in left}, {entry.step for entry in right}))
+    work = _Work(left, right, steps=_steps_to_pair_by(left, right))
 
     mapped = {entry.name: names.right_name(entry.name) for entry in left}
     work.pair_by("map", lambda name: mapped.get(name) or f"\0{name}", lambda name: name)
@@ -73,8 +74,35 @@ def align(left: Sequence[Entry], right: Sequence[Entry], *, names: NameMap | Non
             lambda name: without_heads(name).removeprefix(head_left),
             lambda name: without_heads(name).removeprefix(head_right),
         )
+    for words in (4, 3, 2):
+        work.pair_by("rule", partial(_ending, words=words, side="left"), partial(_ending, words=words, side="right"))
     work.pair_by_order()
     return work.done(names)
+
+
+def _ending(name: str, *, words: int, side: str) -> str:
+    """The last words of a name, `attn.norm.weight`; a shorter name ends in nothing that another does."""
+    parts = without_heads(name).split(".")
+    return ".".join(parts[-words:]) if len(parts) >= words else f"\0{side}{name}"
+
+
+def one_step_each(left: Sequence[Entry], right: Sequence[Entry]) -> bool:
+    """Whether two different steps are laid side by side: `run@1` and `run@2`, each with the weights it began with."""
+    ours, theirs = ({entry.step for entry in side if entry.step is not None} for side in (left, right))
+    return all(steps and max(steps) - min(steps) <= 1 for steps in (ours, theirs)) and max(ours) != max(theirs)
+
+
+def _steps_to_pair_by(left: Sequence[Entry], right: Sequence[Entry]) -> dict[int, int | None]:
+    """By id of an entry: what counts as its step."""
+    if one_step_each(left, right):
+        last = [max(entry.step for entry in side if entry.step is not None) for side in (left, right)]
+        return {
+            id(entry): None if entry.step is None else entry.step - end
+            for side, end in zip((left, right), last)
+            for entry in side
+        }
+    by_step = _by_step({entry.step for entry in left}, {entry.step for entry in right})
+    return {id(entry): entry.step if by_step else None for side in (left, right) for entry in side}
 
 
 def _by_step(left: set[int | None], right: set[int | None]) -> bool:
@@ -86,12 +114,12 @@ def _by_step(left: set[int | None], right: set[int | None]) -> bool:
 class _Work:
     """What is paired so far, and what is still free."""
 
-    def __init__(self, left: Sequence[Entry], right: Sequence[Entry], *, same_step: bool) -> None:
+    def __init__(self, left: Sequence[Entry], right: Sequence[Entry], *, steps: dict[int, int | None]) -> None:
         self.left, self.right = list(left), list(right)
         self.free_left = dict.fromkeys(range(len(left)))
         self.free_right = dict.fromkeys(range(len(right)))
         self.found: list[tuple[int, int, How]] = []
-        self._same_step = same_step
+        self._steps = steps
 
     def pair_by(self, how: How, name_left: Callable[[str], str], name_right: Callable[[str], str]) -> None:
         """Pair what gets the same name; a name that several get pairs none of them."""
@@ -153,7 +181,7 @@ class _Work:
 
     def _identity(self, entry: Entry, name: Callable[[str], str]) -> Hashable:
         role = "param" if entry.role == "buffer" else entry.role
-        return (name(entry.name), entry.call, role, entry.slot, entry.step if self._same_step else None, entry.rank)
+        return (name(entry.name), entry.call, role, entry.slot, self._steps[id(entry)], entry.rank)
 
     def _order_pass(self, describe: Callable[[_Node], Hashable | None], *, at_rest: bool) -> None:
         fixed_left: dict[tuple[str, int], Hashable] = {}

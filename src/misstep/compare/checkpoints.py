@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from misstep.compare.layers import compare_sources
 from misstep.compare.mapfile import NameMap
 from misstep.compare.result import Comparison
-from misstep.core.stats import TensorStats
-from misstep.errors import CompareError
+from misstep.core.stats import SUMMARY, TensorStats
+from misstep.errors import CompareError, TensorUnavailable
 from misstep.kernels import summarize
 from misstep.store.checkpoint import Checkpoint, read_checkpoint
-from misstep.store.checkpoint.record import Section
+from misstep.store.checkpoint.record import Section, role_of
 from misstep.store.foreign.source import Selected, TensorSource
 
-State = Literal["fine", "nan", "inf", "exploding", "all zero", "constant"]
+State = Literal["fine", "nan", "inf", "exploding", "all zero", "constant", "unreadable"]
 
 EXPLODING = 1e4
 """An element this far above the median size of its checkpoint's weights is on its way to Inf."""
@@ -40,6 +43,10 @@ class Weight:
     trainable: bool | None
     stats: TensorStats
     state: State
+    quantized: tuple[float, int] | None = None
+    """Scale and zero point, where the values are stored integers."""
+    counted: bool = True
+    """False for buffers, the optimizer's state, and a second name of the same memory: no parameters of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +68,8 @@ class Inspection:
 
     @property
     def parameters(self) -> int:
-        """Numbers in the weights, without the optimizer's."""
-        return sum(one.stats.count for one in self.weights if one.section == "weights")
+        """Numbers that are learnt: without buffers, tied copies and the optimizer's state."""
+        return sum(math.prod(one.shape) for one in self.weights if one.counted)
 
     def summary(self) -> str:
         """'model.ckpt (mindspore): 12 tensors, 1,204 parameters, 3 of the optimizer; fc.weight holds 2 NaN'"""
@@ -109,11 +116,18 @@ def inspect(checkpoint: Checkpoint | str | Path) -> Inspection:
     found = [(one, _stats(held, name)) for name, one in held.tensors.items()]
     sizes = [stats.abs_mean for one, stats in found if one.section == "weights" and stats.abs_mean > 0]
     usual = statistics.median(sizes) if sizes else 0.0
-    weights = tuple(
-        Weight(one.name, one.section, one.dtype, one.shape, one.trainable, stats, _state(stats, usual))
-        for one, stats in found
-    )
-    return Inspection(str(held.path), held.format, weights, held.extras, held.checksum)
+    seen: set[Hashable] = set()
+    weights = []
+    for one, stats in found:
+        tied = one.place is not None and one.place in seen
+        seen.add(one.place)
+        learnt = role_of(one.name) == "param" and not tied
+        trainable = one.trainable if one.trainable is not None else role_of(one.name) == "param"
+        state: State = _state(stats, usual) if stats.count or not one.count else "unreadable"
+        weights.append(
+            Weight(one.name, one.section, one.dtype, one.shape, trainable, stats, state, one.quantized, learnt)
+        )
+    return Inspection(str(held.path), held.format, tuple(weights), held.extras, held.checksum)
 
 
 def diff_checkpoints(
@@ -177,7 +191,15 @@ def _part(checkpoint: Checkpoint, section: Section | None) -> TensorSource:
 
 def _stats(checkpoint: Checkpoint, name: str) -> TensorStats:
     held = checkpoint.tensors[name]
-    return TensorStats.of(summarize(checkpoint[name]), dtype=held.dtype, shape=held.shape)
+    try:
+        return TensorStats.of(summarize(_measurable(checkpoint[name])), dtype=held.dtype, shape=held.shape)
+    except TensorUnavailable:
+        return TensorStats.of(np.zeros(1, SUMMARY)[0], dtype=held.dtype, shape=held.shape)
+
+
+def _measurable(array: NDArray[Any]) -> NDArray[Any]:
+    """Scales of a microscaling format are powers of two, which float32 holds exactly."""
+    return array.astype(np.float32) if array.dtype.name == "float8_e8m0fnu" else array
 
 
 def _state(stats: TensorStats, usual: float) -> State:

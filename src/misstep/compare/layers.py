@@ -18,14 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misstep.compare.align import Alignment, Pair, align
-from misstep.compare.hints import hint
+from misstep.compare.judge.batches import Batches, batches_of
+from misstep.compare.judge.hints import hint
+from misstep.compare.judge.measures import measure
+from misstep.compare.judge.order import moved
+from misstep.compare.judge.sameness import Measured, judge
+from misstep.compare.judge.updates import why
 from misstep.compare.mapfile import NameMap, map_of, read_map
-from misstep.compare.measures import measure
+from misstep.compare.opening import by_statistics, of_one_rank, open_both, steps_of_both
 from misstep.compare.result import Comparison, Row
-from misstep.compare.verdict import Measured, judge
+from misstep.compare.setups import changed_settings
 from misstep.errors import CompareError, TensorUnavailable
 from misstep.store.foreign.elements import name_of
-from misstep.store.foreign.sniff import source_of
 from misstep.store.foreign.source import Entry, TensorSource, select
 
 _HINTS = 4
@@ -51,13 +55,18 @@ def diff(
     `names` is a map file, or a dictionary left name → right name. `right_step` and `right_rank` are the left side's
     unless said.
     """
-    one = select(source_of(left, label="left"), step=step, rank=rank)
-    other = select(
-        source_of(right, label="right"),
-        step=step if right_step is None else right_step,
-        rank=rank if right_rank is None else right_rank,
+    one, other = open_both(left, right)
+    one, said = of_one_rank(select(one, step=step, rank=rank))
+    other, also = of_one_rank(
+        select(
+            other,
+            step=step if right_step is None else right_step,
+            rank=rank if right_rank is None else right_rank,
+        )
     )
-    return compare_sources(one, other, names=_names(names), threads=threads)
+    found = compare_sources(one, other, names=_names(names), threads=threads)
+    ranks = [f"the {side} side has {words}" for side, words in (("left", said), ("right", also)) if words]
+    return replace(found, facts=(*found.facts, *ranks))
 
 
 Progress = Callable[[int, int], None]
@@ -74,21 +83,34 @@ def compare_sources(
 ) -> Comparison:
     """Pair, measure and judge everything two sources hold."""
     begun = time.perf_counter()
-    found = align(left.entries(), right.entries(), names=names)
+    ours, theirs, facts = steps_of_both(left.entries(), right.entries())
+    found = align(ours, theirs, names=names)
     if not found.pairs:
         raise CompareError(_nothing_in_common(left, right, found))
-    measured, unavailable = _measure_all(left, right, found.pairs, threads=threads, progress=progress)
-    rows, dtypes = judge(measured, missing=_missing(found), fetch=left.array)
-    rows = _with_hints(rows, left, right)
+    batches, found = batches_of(found)
+    measured, unavailable = _measure_all(left, right, found.pairs, batches, threads=threads, progress=progress)
+    rows, precision = judge(measured, missing=_missing(found), fetch=left.array, fetch_right=right.array)
+    rows = _with_hints(rows, left, right, batches)
+    couples = [(pair.left, pair.right) for pair in found.pairs]
+    estimated = sum(row.measures is not None and row.measures.estimated for row in rows)
+    facts += [precision.said, batches.said, _said_order(moved(couples))]
+    if estimated:
+        facts.append(
+            "only statistics were kept, so those are compared"
+            if estimated == len(rows)
+            else f"of {estimated} tensors only the statistics were kept and compared"
+        )
     return Comparison(
         left=left.label,
         right=right.label,
         rows=rows,
         only_left=tuple(found.only_left),
         only_right=tuple(found.only_right),
-        dtypes=dtypes,
+        dtypes=precision.whole,
         seconds=time.perf_counter() - begun,
         notes=tuple(unavailable),
+        settings=changed_settings(left, right, couples),
+        facts=tuple(filter(None, facts)),
     )
 
 
@@ -96,6 +118,7 @@ def _measure_all(
     left: TensorSource,
     right: TensorSource,
     pairs: Sequence[Pair],
+    batches: Batches,
     *,
     threads: int | None,
     progress: Progress | None = None,
@@ -113,7 +136,7 @@ def _measure_all(
             try:
                 if progress is not None:
                     progress(at, len(pairs))
-                results[at] = _measured(left, right, pairs[at])
+                results[at] = _measured(left, right, pairs[at], batches)
             except TensorUnavailable as why:
                 unavailable.append(str(why))
             except BaseException as wrong:
@@ -134,8 +157,14 @@ def _measure_all(
     return [one for one in results if one is not None], unavailable
 
 
-def _measured(left: TensorSource, right: TensorSource, pair: Pair) -> Measured:
-    one, other = left.array(pair.left), right.array(pair.right)
+def _measured(left: TensorSource, right: TensorSource, pair: Pair, batches: Batches) -> Measured:
+    try:
+        one, other = batches.arrays(pair.left, pair.right, left, right)
+    except TensorUnavailable:
+        known = by_statistics(left, right, pair)
+        if known is None:
+            raise
+        return known
     dtypes = name_of(one.dtype), name_of(other.dtype)
     if pair.layout:
         other = turned(other, pair.layout, one.shape)
@@ -160,19 +189,35 @@ def turned(array: NDArray[Any], layout: str, shape: tuple[int, ...]) -> NDArray[
         ) from None
 
 
-def _with_hints(rows: tuple[Row, ...], left: TensorSource, right: TensorSource) -> tuple[Row, ...]:
+def _with_hints(rows: tuple[Row, ...], left: TensorSource, right: TensorSource, batches: Batches) -> tuple[Row, ...]:
     told, given = list(rows), 0
     for at, row in enumerate(rows):
         if row.part == "cause" and row.left is not None and row.right is not None and given < _HINTS:
             given += 1
-            other = right.array(row.right)
-            one = left.array(row.left)
-            if row.layout:
-                other = turned(other, row.layout, one.shape)
-            said = hint(one, other, row.measures)
+            try:
+                said = _hint(row, rows, left, right, batches)
+            except TensorUnavailable:  # only its statistics were kept
+                continue
             if said:
                 told[at] = replace(row, note=f"{row.note}; {said}" if row.note else said)
     return tuple(told)
+
+
+def _hint(row: Row, rows: Sequence[Row], left: TensorSource, right: TensorSource, batches: Batches) -> str:
+    assert row.left is not None
+    assert row.right is not None
+    if row.entry.updated and row.entry.role == "param":
+        return why(row, rows, left.array, right.array)
+    one, other = batches.arrays(row.left, row.right, left, right)
+    return hint(one, turned(other, row.layout, one.shape) if row.layout else other, row.measures)
+
+
+def _said_order(swapped: Sequence[tuple[str, str]]) -> str:
+    if not swapped:
+        return ""
+    first, second = swapped[0]
+    more = f", and {len(swapped) - 1} more" if len(swapped) > 1 else ""
+    return f"the right side runs in another order: {second} before {first}{more}"
 
 
 def _missing(found: Alignment) -> list[tuple[Entry, str]]:

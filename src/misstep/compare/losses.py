@@ -10,19 +10,15 @@ The rule of thumb of accuracy debugging (MindSpore's precision guide): equal wit
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from misstep.compare.loss_logs import LossCurve, read_curve
 from misstep.errors import CompareError
 
 Reason = Literal["equal", "forward", "backward", "later"]
-
-_NUMBER = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+|nan|inf)"
-_LOSS = re.compile(rf"(?<![\w.])(?P<tag>[\w/ ]*loss[\w/]*)\s*(?:is)?\s*[:=]?\s*\(?(?P<value>{_NUMBER})", re.IGNORECASE)
-_STEP = re.compile(r"(?<![\w])(?:global[_ ]?step|step|iter(?:ation)?)s?\s*(?:[:=]|\[)?\s*(?P<step>\d+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +62,7 @@ class LossComparison:
         return f"{text}; {meaning}"
 
 
-Curve = Sequence[float] | Mapping[int, float]
+Curve = Sequence[float] | Mapping[int, float] | LossCurve
 
 
 def compare_losses(left: Curve | str | Path, right: Curve | str | Path, *, tolerance: float = 1e-3) -> LossComparison:
@@ -75,7 +71,7 @@ def compare_losses(left: Curve | str | Path, right: Curve | str | Path, *, toler
     >>> compare_losses([1.0, 0.9], [1.0, 0.8]).reason
     'backward'
     """
-    one, other = _curve(left), _curve(right)
+    one, other = aligned(_curve(left), _curve(right))
     steps = tuple(sorted(one.keys() & other.keys()))
     if not steps:
         raise CompareError(
@@ -101,33 +97,36 @@ def relative(left: float, right: float) -> float:
     return abs(left - right) / max(abs(left), abs(right))
 
 
-def read_loss_log(path: str | Path, *, tag: str = "loss") -> dict[int, float]:
-    """Losses from a log: the number behind the tag, at the step the line names, else counted from 1.
+def aligned(left: LossCurve, right: LossCurve) -> tuple[Mapping[int, float], Mapping[int, float]]:
+    """Both curves by the steps they share: one that counts from 0 is moved by one, one without numbers goes by place.
 
-    >>> read_loss_log("train.log", tag="lm loss")
+    >>> aligned(LossCurve({0: 2.0, 1: 1.0}), LossCurve({1: 2.0, 2: 1.0}))[0]
+    {1: 2.0, 2: 1.0}
     """
-    found: dict[int, float] = {}
-    with open(path, encoding="utf-8", errors="replace") as lines:
-        _collect(lines, tag, found)
-    if not found:
-        raise CompareError(f"{path} has no line with {tag!r} and a number; name the word before the loss with --tag")
-    return found
+    one, other = left.values, right.values
+    if one and other:
+        if left.numbered != right.numbered and len(one) == len(other):
+            numbers = sorted(one if left.numbered else other)
+            return dict(zip(numbers, _in_order(one))), dict(zip(numbers, _in_order(other)))
+        if min(one) == 0 and min(other) == 1:
+            one = {step + 1: value for step, value in one.items()}
+        elif min(other) == 0 and min(one) == 1:
+            other = {step + 1: value for step, value in other.items()}
+    return one, other
 
 
-def _collect(lines: Iterable[str], tag: str, found: dict[int, float]) -> None:
-    for line in lines:
-        values = [one for one in _LOSS.finditer(line) if one["tag"].strip().lower().endswith(tag.lower())]
-        if values:
-            step = _STEP.search(line)
-            found[int(step["step"]) if step else len(found) + 1] = float(values[0]["value"])
+def _in_order(curve: Mapping[int, float]) -> list[float]:
+    return [curve[step] for step in sorted(curve)]
 
 
-def _curve(given: Curve | str | Path) -> dict[int, float]:
+def _curve(given: Curve | str | Path) -> LossCurve:
+    if isinstance(given, LossCurve):
+        return given
     if isinstance(given, str | Path):
-        return read_loss_log(given)
+        return read_curve(given)
     if isinstance(given, Mapping):
-        return {int(step): float(value) for step, value in given.items()}
-    return {step: float(value) for step, value in enumerate(given, start=1)}
+        return LossCurve({int(step): float(value) for step, value in given.items()})
+    return LossCurve({step: float(value) for step, value in enumerate(given, start=1)}, numbered=False)
 
 
 def _range(curve: Mapping[int, float]) -> str:

@@ -1,4 +1,4 @@
-"""The map file: which tensor of one side is which of the other, where names and order do not tell.
+r"""The map file: which tensor of one side is which of the other, where names and order do not tell.
 
 Written by `misstep diff --write-map`, edited by hand, read back. TOML, or JSON with the same keys:
 
@@ -7,7 +7,7 @@ Written by `misstep diff --write-map`, edited by hand, read back. TOML, or JSON 
     "encoder.*"    = "enc.*"                  # a * on both sides keeps what it stands for
 
     [rules]                                   # regular expressions on left names, tried in this order
-    '^decoder\\.(\\d+)\\.' = 'dec.layer\\1.'
+    '^decoder\.(\d+)\.' = 'dec.layer\1.'
 
     [layouts]                                 # how the right array must be turned to lie like the left one
     "fc*.weight" = "transpose"                # or an order of axes: "0 2 3 1"; or "reshape"

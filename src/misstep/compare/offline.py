@@ -21,20 +21,22 @@ from typing import Any, Literal
 import numpy as np
 
 from misstep import kernels
-from misstep.compare.shelves import Lately, Page, RunShelf, Shelf, SourceShelf
+from misstep.compare.steps import Lately, Page, RunShelf, Shelf, SourceShelf
+from misstep.compare.unmatched import Unmatched, of_operators, unmatched
 from misstep.core.address import Address, Pattern
-from misstep.core.evaluate import Evaluator
 from misstep.core.graph import Graph
-from misstep.core.recommend import recommended
 from misstep.core.stats import DTYPE_NAMES, Array, TensorStats
-from misstep.core.watch import Hit, Watchpoint
-from misstep.core.watchtext import parse_watch
+from misstep.core.watching.evaluate import Evaluator
+from misstep.core.watching.recommend import recommended
+from misstep.core.watching.watch import Hit, Watchpoint
+from misstep.core.watching.watchtext import parse_watch
 from misstep.errors import CompareError, RunNotFound, TensorUnavailable
-from misstep.store.bundle import is_bundle
+from misstep.store.bundle.write import is_bundle
+from misstep.store.foreign.mindspore.summary import looks_like_summary
 from misstep.store.foreign.own_run import looks_like_run
 from misstep.store.foreign.sniff import source_of
 from misstep.store.foreign.source import Entry
-from misstep.store.reader import Run, open_run
+from misstep.store.reading.reader import Run, open_run
 
 By = Literal["name", "line"]
 _UNANSWERED = frozenset({"no_previous", "no_value", "out_of_memory"})
@@ -192,6 +194,8 @@ class Offline:
         `progress` is told the steps done and their number, and may raise to make an end.
         """
         asked = [parse_watch(one) if isinstance(one, str) else one for one in watchpoints] or list(recommended())
+        if isinstance(self._shelf, SourceShelf):
+            asked = [of_operators(watch) for watch in asked]
         shift = 1 - self._shelf.counts_from
         hits: list[Hit] = []
         total, done = sum(len(self._shelf.steps(one)) for one in self._ranks(rank)), 0
@@ -212,6 +216,16 @@ class Offline:
         kept = hits if unanswered else [hit for hit in hits if not _UNANSWERED & set(hit.errors)]
         kept.sort(key=lambda hit: (hit.address.step or 0, hit.address.rank or 0, hit.order))
         return [replace(hit, id=at) for at, hit in enumerate(kept, start=1)]
+
+    def unmatched(self, *watchpoints: Watchpoint | str) -> list[Unmatched]:
+        """Watchpoints that look at no tensor here, each with the names that come nearest to its patterns."""
+        known = [one for rank in self.ranks for one in self._shelf.table(rank)]
+        return unmatched(watchpoints, known)
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Why tensors could not be looked at, so far."""
+        return tuple(self._shelf.unread)
 
     def overflow_table(self, *, largest: float = 65500.0, rank: int | None = None) -> list[Overflow]:
         """A line for every tensor: NaN, Inf and values beyond `largest`, over all iterations; the worst first."""
@@ -348,7 +362,7 @@ def _shelf(thing: object) -> Shelf:
     if isinstance(thing, str | Path):
         path = Path(thing)
         try:
-            if looks_like_run(path) or is_bundle(path) or not path.exists():
+            if looks_like_run(path) or is_bundle(path) or looks_like_summary(path) or not path.exists():
                 return RunShelf(open_run(thing))
         except RunNotFound:
             pass  # run@120, or nothing at all: source_of knows, or says so

@@ -37,6 +37,7 @@ def render(found: Comparison, *, every: bool = False) -> RenderableType:
     table = Table(box=None, pad_edge=False, show_edge=False, header_style="bold")
     for title, where in (
         ("", "left"),
+        ("step", "right"),
         ("tensor", "left"),
         ("verdict", "left"),
         ("relative", "right"),
@@ -52,7 +53,13 @@ def render(found: Comparison, *, every: bool = False) -> RenderableType:
         colour = _COLOURS[row.verdict]
         mark = {"cause": "►", "consequence": "·"}.get(row.part, "")
         table.add_row(
-            mark, row.name, *_numbers(row), row.how, row.note, style="bold red" if row.part == "cause" else colour
+            mark,
+            "" if row.entry.step is None else str(row.entry.step),
+            row.name,
+            *_numbers(row),
+            row.how,
+            row.note,
+            style="bold red" if row.part == "cause" else colour,
         )
     parts: list[Any] = [Text(summary_of(found)), Text("")]
     if shown:
@@ -71,6 +78,8 @@ def as_json(found: Comparison) -> dict[str, Any]:
         "summary": summary_of(found),
         "counts": found.counts,
         "dtypes": list(found.dtypes) if found.dtypes is not None else None,
+        "facts": list(found.facts),
+        "settings": [asdict(one) for one in found.settings],
         "first_difference": row_as_json(found.first_difference),
         "cause": row_as_json(found.cause),
         "rows": [row_as_json(row) for row in found.rows],
@@ -97,6 +106,7 @@ def row_as_json(row: Row | None) -> dict[str, Any] | None:
         "type": entry.node_type,
         "shape": [list(one.shape) if one is not None else None for one in (row.left, row.right)],
         "dtype": [one.dtype if one is not None else None for one in (row.left, row.right)],
+        "step": entry.step,
         "order": entry.order,
         "source": entry.source_line,
         "verdict": row.verdict,
@@ -152,7 +162,7 @@ def _numbers(row: Row) -> tuple[str, str, str, str, str]:
         _eyes(found.relative),
         _eyes(row.expected),
         _eyes(found.max_abs),
-        f"{found.cosine:.6f}",
+        "" if math.isnan(found.cosine) else f"{found.cosine:.6f}",
     )
 
 

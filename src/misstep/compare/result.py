@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal
 
 from misstep.compare.align import How
-from misstep.compare.measures import Measures
+from misstep.compare.judge.measures import Measures
+from misstep.compare.names import canonical_type, ignorable
+from misstep.compare.setups import SettingChange
 from misstep.store.foreign.source import Entry
 
-Verdict = Literal["identical", "noise", "different", "shape", "dtype", "missing"]
+Sameness = Literal["identical", "noise", "different", "shape", "dtype", "missing"]
 Part = Literal["", "cause", "consequence"]
 
-BAD: frozenset[Verdict] = frozenset({"different", "shape", "dtype"})
+BAD: frozenset[Sameness] = frozenset({"different", "shape", "dtype"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,7 @@ class Row:
 
     left: Entry | None
     right: Entry | None
-    verdict: Verdict
+    verdict: Sameness
     measures: Measures | None = None
     expected: float = 0.0
     """The relative difference that rounding explains, given the inputs."""
@@ -50,6 +53,13 @@ class Row:
     def relative(self) -> float:
         return self.measures.relative if self.measures is not None else float("nan")
 
+    @property
+    def error(self) -> float:
+        """How wrong it may be, for what is computed from it: infinite where that cannot be measured."""
+        if self.measures is None or self.measures.nonfinite_mismatch:
+            return math.inf
+        return math.inf if math.isnan(self.measures.error) else self.measures.error
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -70,10 +80,24 @@ class Comparison:
     """Set when the whole of one side computes in another precision: ('float64', 'float32')."""
     seconds: float = 0.0
     notes: tuple[str, ...] = field(default=())
+    """Why some pairs could not be compared."""
+    settings: tuple[SettingChange, ...] = ()
+    """How nodes were set up, where the two sides do not agree."""
+    facts: tuple[str, ...] = ()
+    """What holds for all of it and is told once: autocast, micro-batches, ranks, another order."""
 
     def __bool__(self) -> bool:
-        """True when everything that was paired is close and no parameter is missing."""
-        return bool(self.rows) and all(row.close for row in self.rows)
+        """True when everything was paired and is close, and nothing was set up in another way."""
+        return bool(self.rows) and all(row.close for row in self.rows) and not self.one_sided and not self.settings
+
+    @property
+    def one_sided(self) -> tuple[Entry, ...]:
+        """What only one side has, but for buffers of one framework alone, and a loss that is a module on one side."""
+        return tuple(
+            entry
+            for entry in (*self.only_left, *self.only_right)
+            if not ignorable(entry.name) and not canonical_type(entry.node_type).endswith("loss")
+        )
 
     @property
     def first_difference(self) -> Row | None:

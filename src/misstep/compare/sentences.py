@@ -6,6 +6,7 @@ import math
 
 from misstep.compare.names import last_word, owner
 from misstep.compare.result import Comparison, Row
+from misstep.compare.setups import SettingChange
 from misstep.store.foreign.elements import is_float
 
 _PLACES = {
@@ -30,14 +31,24 @@ def summary_of(found: Comparison) -> str:
         parts[0] += f" ({counts.get('identical', 0)} bit for bit, {counts.get('noise', 0)} up to rounding)"
     if found.dtypes is not None:
         parts.append(f"the left side computes in {found.dtypes[0]}, the right in {found.dtypes[1]}")
+    parts += found.facts
     first, cause = found.first_difference, found.cause
+    several = len({row.entry.step for row in found.rows}) > 1
     if first is not None:
-        parts.append(f"first difference in execution order: {describe(first)}")
+        parts.append(f"first difference in execution order: {_at(first, several)}{describe(first)}")
         parts += surroundings(found, first)
     if cause is not None and cause is not first:
-        parts.append(f"the cause: {describe(cause)}")
+        parts.append(f"the cause: {_at(cause, several)}{describe(cause)}")
         parts += surroundings(found, cause)
-    others = len(found.causes) - (1 if cause is not None else 0)
+    larger = _larger(found)
+    if larger is not None:
+        parts.append(f"a far larger one follows that this does not explain: {_at(larger, several)}{describe(larger)}")
+        parts += surroundings(found, larger)
+    settings = [one for one in found.settings if not any(_told(one) in part for part in parts)]
+    if settings:
+        more = f", and {len(settings) - 3} more" if len(settings) > 3 else ""
+        parts.append("settings differ: " + ", ".join(map(str, settings[:3])) + more)
+    others = len(found.causes) - (1 if cause is not None else 0) - (1 if larger is not None else 0)
     if others > 0:
         parts.append(f"{others} more {'row differs' if others == 1 else 'rows differ'} for reasons of their own")
     consequences = sum(row.part == "consequence" for row in found.rows)
@@ -45,6 +56,22 @@ def summary_of(found: Comparison) -> str:
         parts.append(f"{consequences} later {'row is a consequence' if consequences == 1 else 'rows are consequences'}")
     parts += _left_over(found)
     return "; ".join(parts)
+
+
+def _told(change: SettingChange) -> str:
+    return f"its {change.setting} is {change.left} on the left, {change.right} on the right"
+
+
+def _at(row: Row, several: bool) -> str:
+    return f"step {row.entry.step}, " if several and row.entry.step is not None else ""
+
+
+def _larger(found: Comparison) -> Row | None:
+    """A cause far above the first one, so that something small does not hide it."""
+    cause = found.cause
+    if cause is None or cause.measures is None or not cause.relative < math.inf:
+        return None
+    return next((row for row in found.causes if row is not cause and row.relative > 100 * cause.relative), None)
 
 
 def describe(row: Row) -> str:
@@ -85,23 +112,25 @@ def surroundings(found: Comparison, row: Row) -> list[str]:
     inputs = [
         one
         for one in found.rows
-        if one.entry.name == node and one.entry.call == entry.call and one.entry.role == "input"
+        if (one.entry.name, one.entry.call, one.entry.step) == (node, entry.call, entry.step)
+        and one.entry.role == "input"
     ]
-    owned = [one for one in found.rows if one.entry.role in ("param", "buffer") and owner(one.entry.name) == node]
+    owned = [
+        one
+        for one in found.rows
+        if one.entry.role in ("param", "buffer")
+        and owner(one.entry.name) == node
+        and (not one.entry.updated or (one.entry.step or 0) < (entry.step or 0))
+    ]
     said = []
     if inputs:
         said.append(_state("its input was" if len(inputs) == 1 else "its inputs were", inputs))
     equal = [last_word(one.entry.name) for one in owned if one.verdict == "identical"]
     if equal:
         said.append(f"its {_and(equal)} {'equals' if len(equal) == 1 else 'equal'}")
-    if (
-        inputs
-        and all(one.close for one in inputs)
-        and owned
-        and all(one.close for one in owned)
-        and row.part == "cause"
-    ):
-        said.append("so a setting or the formula of the node differs")
+    if inputs and all(one.close for one in inputs) and all(one.close for one in owned) and row.part == "cause":
+        changed = [one for one in found.settings if one.node == node]
+        said.append("; ".join(map(_told, changed)) or "so a setting or the formula of the node differs")
     return said
 
 

@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from misstep.core.graph import Phase, Source
-from misstep.core.watch import Severity
+from misstep.core.watching.watch import Severity
+from misstep.sentences import verdict as texts
+from misstep.sentences import words
+from misstep.sentences.text import Sentence, clauses
 
 Precision = Literal["operator", "module", "step"]
 """How exactly the place is known: the operator and line, the module, or only the step."""
@@ -54,22 +57,24 @@ class Verdict:
 
     @property
     def replayed(self) -> str:
-        """That the step was run again, and how exactly; empty when it was not."""
-        return f"the step was run again: {self.exact}" if self.exact else ""
+        """That the step was replayed, and how exactly; empty when it was not."""
+        return texts.REPLAYED.of(exact=self.exact) if self.exact else ""
 
-    def sentence(self) -> str:
+    def sentence(self) -> Sentence:
         """'step 412, forward, blocks.3: output has 1,204 NaN, inputs were finite; train.py:87 `y = torch.log(y)`'."""
         place = f"{self.node}" + (f" ({self.op})" if self.op and self.op not in self.node else "")
-        text = f"step {self.step}, {self.phase}, {place}"
+        said = texts.PLACE.of(step=self.step, phase=words.word(words.PHASES, self.phase), place=place)
         if self.outputs:
             first = self.outputs[0]
-            text += f": {first.address.partition(':')[2].partition('@')[0] or 'output'} has {first.description}"
+            role = first.address.partition(":")[2].partition("@")[0] or "output"
+            said = texts.ROLE_HAS.of(place=said, role=role, found=first.description)
+        parts: list[str] = [said]
         if self.inputs:
             bad = [fact for fact in self.inputs if fact.nan or fact.inf]
-            text += "; inputs were finite" if not bad else f"; input {bad[0].address} was bad already"
+            parts.append(texts.INPUT_BAD.of(address=bad[0].address) if bad else texts.INPUTS_FINITE.of())
         if self.source is not None:
-            text += f"; {self.source}"
-        return text
+            parts.append(str(self.source))
+        return clauses(parts) if len(parts) > 1 else said
 
 
 @dataclass(frozen=True, slots=True)

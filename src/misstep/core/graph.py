@@ -45,6 +45,8 @@ class Node:
     """Which of several networks it belongs to (generator, discriminator, a compiled region)."""
     forward: str = ""
     """For a backward node: the forward node whose derivative it computes."""
+    settings: dict[str, str] = field(default_factory=dict)
+    """How a module, an optimizer or a call was set up: eps, momentum, padding, a plain argument."""
 
     @property
     def scope(self) -> str:

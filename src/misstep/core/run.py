@@ -13,8 +13,10 @@ from typing import Any, Literal
 RunState = Literal["starting", "running", "paused", "finished", "failed", "stopped", "lost"]
 """`lost`: no end was written and the process is gone."""
 
-FORMAT_VERSION = 1
-"""Of the run directory; a reader refuses a later one with a clear error."""
+FORMAT_VERSION = 2
+"""Of the run directory; a reader refuses a later one with a clear error. 2: short lines for steps (stepline.py)."""
+
+_IN_EVERY_RUN = frozenset({"misstep", "python", "numpy"})
 
 HUB_FILE = "hub.json"
 """In a run directory: where the hub that wants to talk to this run listens."""
@@ -38,6 +40,11 @@ class RunInfo:
     settings: dict[str, Any] = field(default_factory=dict)
     world_size: int = 1
 
+    @property
+    def frameworks(self) -> dict[str, str]:
+        """The versions of what trained, without those of what every run has."""
+        return {name: version for name, version in self.versions.items() if name not in _IN_EVERY_RUN}
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -51,6 +58,8 @@ class Step:
     loss_scale: float | None = None
     overflow: bool = False
     """A gradient scaler found a non-finite gradient and skipped the update."""
+    left: bool = False
+    """No update ended it: the script went on to another batch, or ended."""
     overhead: float = 0.0
     """Share of the step's time spent in misstep."""
     captured: str = "guard"

@@ -1,7 +1,7 @@
-"""The search box: words that narrow a graph down to the nodes meant, all of which must fit.
+r"""The search box: words that narrow a graph down to the nodes meant, all of which must fit.
 
 attn softmax               both words in the name, capitals ignored
-/layers\\.[0-3]\\./          a regular expression on the name
+/layers\.[0-3]\./          a regular expression on the name
 op:Softmax type:Linear     the operator's or module's type
 dtype:float16 shape:8,12   a tensor of the node has it; * in a shape is any size, ... any axes
 file:train.py:87           its source line
@@ -20,7 +20,7 @@ from fnmatch import fnmatchcase
 
 from misstep.core.address import ROLES_OF_CATEGORY, Pattern
 from misstep.core.graph import Graph, Node
-from misstep.core.watch import Watchpoint
+from misstep.core.watching.watch import Watchpoint
 from misstep.errors import AddressError, nearest
 
 Question = Callable[[Node], bool]

@@ -13,6 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from misstep.sentences import hits
+from misstep.sentences.text import Sentence, clauses
+
 Array = npt.NDArray[Any]
 
 SUMMARY = np.dtype(
@@ -124,15 +127,15 @@ class TensorStats:
     def zero_percentage(self) -> float:
         return 100.0 * self.zeros / self.count if self.count else 0.0
 
-    def describe(self) -> str:
+    def describe(self) -> Sentence:
         """One line for eyes: '1,204 NaN of 65,536; the rest -3.1 … 4.2'."""
-        bad = [
-            f"{number:,} {word}"
-            for number, word in ((self.nan, "NaN"), (self.pos_inf, "+Inf"), (self.neg_inf, "-Inf"))
-            if number
-        ]
-        spread = "" if math.isnan(self.min) else f"{self.min:.4g} … {self.max:.4g}"
-        if not bad:
-            return f"{spread}, mean {self.mean:.4g}" if spread else "empty"
-        rest = f"; the rest {spread}" if spread else ""
-        return f"{', '.join(bad)} of {self.count:,}{rest}"
+        if self.finite:
+            spread = hits.SPREAD.of(low=self.min, high=self.max, mean=self.mean)
+            return hits.EMPTY.of() if math.isnan(self.min) else spread
+        rest = "" if math.isnan(self.min) else hits.REST.of(low=self.min, high=self.max)
+        return clauses([self.bad(), rest]) if rest else self.bad()
+
+    def bad(self) -> Sentence:
+        """How much is not finite: '1,204 NaN, 3 +Inf of 65,536'."""
+        counts = {"nan": self.nan, "pos_inf": self.pos_inf, "neg_inf": self.neg_inf}
+        return hits.BAD.of(kinds=[hits.SOME[kind].of(n=n) for kind, n in counts.items() if n], count=self.count)

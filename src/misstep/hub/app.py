@@ -19,11 +19,12 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from misstep.core import messages as m
-from misstep.hub import comparing, crashing, sockets, story
+from misstep.hub import studies
+from misstep.hub.answers import crash_routes, run_routes, story_routes, thing_routes
 from misstep.hub.hub import Hub
+from misstep.hub.live import websocket as sockets
 from misstep.hub.security import COOKIE, HEADER, Guard, same
-from misstep.hub.views import routes
+from misstep.protocol import messages as m
 
 STATIC = Path(__file__).resolve().parent / "static"
 _PREFIX = re.compile(r"(/[\w.~-]+)*/?")
@@ -57,10 +58,11 @@ def make_app(hub: Hub, guard: Guard, *, prefix: str = "", static: Path = STATIC)
         routes=[
             Route("/api/v1/session", session, methods=["POST"]),
             WebSocketRoute("/api/v1/live", live),
-            *routes(hub),
-            *comparing.routes(hub),
-            *crashing.routes(hub),
-            *story.routes(hub),
+            *run_routes.routes(hub),
+            *thing_routes.routes(hub),
+            *crash_routes.routes(hub),
+            *story_routes.routes(hub),
+            *studies.routes(hub),
             Route("/{path:path}", page.serve, methods=["GET"]),
         ]
     )

@@ -10,36 +10,29 @@ import asyncio
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import ml_dtypes
-import msgspec
 import numpy as np
 
-from misstep.core import messages as m
-from misstep.core.address import Address
-from misstep.core.chinese import in_chinese
-from misstep.core.payloads import CompareMode, ComparisonHeader, RunDetail, RunList, TensorHeader
-from misstep.core.slices import Array, parse_slice
-from misstep.core.views import HitView, RunBrief, WatchpointView, number, watchpoint_view
-from misstep.core.window import look, side_by_side
-from misstep.core.wire import AskTensor, FromTrainee
-from misstep.errors import AddressError, ControlError, RunError, RunNotFound, StaleCommand, TensorUnavailable, nearest
-from misstep.hub import reading
-from misstep.hub.cards import Cards
-from misstep.hub.glance import Glance, Glances
-from misstep.hub.live import Bus, Numbered
-from misstep.hub.liverun import LiveRun
-from misstep.hub.things import Things
-from misstep.hub.trainees import Trainee, TraineeServer
-from misstep.store.bundle import bundles_of
+from misstep.errors import ControlError, RunError, StaleCommand
+from misstep.hub.answers.curves import TAGS
+from misstep.hub.answers.hits import stored_hits
+from misstep.hub.answers.things import Things
+from misstep.hub.listing.folder import RunFolder
+from misstep.hub.live.events import Bus, Numbered
+from misstep.hub.live.hub_file import Cards
+from misstep.hub.live.run import LiveRun
+from misstep.hub.live.trainees import Trainee, TraineeServer
+from misstep.protocol import messages as m
+from misstep.protocol.payloads import RunDetail, RunList
+from misstep.protocol.views import HitView, RunBrief, WatchpointView, watchpoint_view
+from misstep.protocol.wire import FromTrainee
+from misstep.sentences import control as texts
+from misstep.store.bundle.write import bundles_of
 from misstep.store.layout import is_run, rank_paths
-from misstep.store.reader import Run
-from misstep.store.runs import RunSummary, list_runs
+from misstep.store.reading.reader import Run
+from misstep.store.runs import list_runs
 
-REFRESH_SECONDS = 0.2
 SCAN_SECONDS = 1.0
-OPEN_RUNS = 64
 
 
 class Hub:
@@ -47,6 +40,7 @@ class Hub:
 
     def __init__(self, directory: Path | str, token: str, *, things: Sequence[Path] = ()) -> None:
         self.directory = Path(directory)
+        self._folder = RunFolder(self.directory)
         self.things = Things(self.directory, things)
         """What can be opened besides runs: dumps and checkpoints below the folder, and those given."""
         self.token = token
@@ -55,11 +49,8 @@ class Hub:
         self.trainees = TraineeServer(token, arrived=self._arrived, said=self._said, left=self._left)
         self.http = ""
         self.last_busy = time.monotonic()
-        self._open: dict[str, tuple[Run, float]] = {}
         self._shown: dict[str, tuple[int, int]] = {}
         """Of finished runs: (revision, the step shown), moved by `reset`."""
-        self._list: tuple[float, list[RunBrief]] = (0.0, [])
-        self._glances = Glances()
         self._scan: asyncio.Task[None] | None = None
         self._cards = Cards()
 
@@ -117,12 +108,9 @@ class Hub:
 
     def runs(self) -> RunList:
         """Every run of the folder, the newest first; a live one as its trainees tell it."""
-        now = time.monotonic()
-        if now - self._list[0] > REFRESH_SECONDS:
-            briefs = [_brief(one, self._glances.of(one.path, one.ranks)) for one in list_runs(self.directory)]
-            self._list = (now, briefs)
-        known = {brief.run for brief in self._list[1]}
-        merged = [self._merged(brief) for brief in self._list[1]]
+        briefs = self._folder.briefs()
+        known = {brief.run for brief in briefs}
+        merged = [self._merged(brief) for brief in briefs]
         merged += [run.brief() for name, run in self.live.items() if name not in known]
         merged.sort(key=lambda brief: -brief.started)
         return RunList(tuple(merged), len(merged), str(self.directory))
@@ -138,25 +126,9 @@ class Hub:
 
     def reader(self, name: str) -> Run:
         """The run directory of that name, refreshed; RunNotFound for a name that is not in the list."""
-        now = time.monotonic()
-        if name in self._open:
-            run, at = self._open[name]
-            if now - at > REFRESH_SECONDS:
-                run.refresh()
-                self._open[name] = (run, time.monotonic())
-            return run
-        paths = {summary.name: summary.path for summary in list_runs(self.directory)}
         live = self.live.get(name)
-        if live is not None and live.directory and is_run(Path(live.directory)):
-            paths.setdefault(name, Path(live.directory))
-        if name not in paths:
-            near = nearest(name, [*paths, *self.live])
-            raise RunNotFound(f"no run {name[:100]!r} in {self.directory}{near}", run=name)
-        run = Run(paths[name])
-        while len(self._open) >= OPEN_RUNS:
-            self._open.pop(next(iter(self._open)))
-        self._open[name] = (run, now)
-        return run
+        elsewhere = Path(live.directory) if live is not None and live.directory else None
+        return self._folder.open(name, elsewhere=elsewhere, also=self.live)
 
     def detail(self, name: str) -> RunDetail:
         run = self.reader(name)
@@ -171,7 +143,7 @@ class Hub:
             settings=run.info.settings,
             ranks=live.rank_views() if live is not None else (),
             watchpoints=self.watchpoints(name),
-            tags=tuple(tag for tag in reading.TAGS if any(getattr(step, tag) is not None for step in steps[-50:])),
+            tags=tuple(tag for tag in TAGS if any(getattr(step, tag) is not None for step in steps[-50:])),
             first_step=steps[0].number if steps else 0,
             last_step=steps[-1].number if steps else 0,
             stats_steps=_evenly([step.number for step in steps], 10_000),
@@ -204,7 +176,7 @@ class Hub:
         live = self.live.get(name)
         told = dict(live.hits) if live is not None else {}
         try:
-            for hit in reading.stored_hits(self.reader(name)):
+            for hit in stored_hits(self.reader(name)):
                 told.setdefault((hit.rank, hit.id), hit)
         except RunError:
             if live is None:
@@ -234,15 +206,15 @@ class Hub:
         """A finished run can be set to a step: what is shown of it then is of that step."""
         run = self.reader(command.run)
         if command.op != "reset":
-            why = "is not connected" if run.alive else "has ended"
-            text = f"{run.name} {why}, so it cannot {command.op}; what it left:  misstep show {run.name}"
-            raise ControlError(text, code="not_running")
+            why = texts.IS_NOT_CONNECTED if run.alive else texts.HAS_ENDED
+            raise ControlError(why.of(run=run.name, op=command.op), code="not_running")
         state = self.state(command.run)
         if command.rev is not None and command.rev != state.rev:
-            raise StaleCommand(f"the run moved since you looked (revision {state.rev}, yours {command.rev})")
+            raise StaleCommand(texts.STALE_RUN.of(now=state.rev, yours=command.rev))
         last = run.last_step.number if run.last_step else 0
         if not 0 <= command.count <= last:
-            raise ControlError(f"{run.name} has steps 0 to {last}; {command.count} is none of them", code="bad_request")
+            reason = texts.RUN_HAS_STEPS.of(run=run.name, last=last, step=command.count)
+            raise ControlError(reason, code="bad_request")
         self._shown[command.run] = (state.rev + 1, command.count)
         self.bus.publish(self.state(command.run))
         return m.Ack(command.id, state.rev + 1, {"step": command.count})
@@ -251,112 +223,8 @@ class Hub:
         live = self.live.get(edit.run)
         if live is None or not live.ranks:
             self.reader(edit.run)
-            text = f"{edit.run} is not live; ask watchpoints of what it left:  misstep check {edit.run}"
-            raise ControlError(text, code="not_running")
+            raise ControlError(texts.NOT_LIVE.of(run=edit.run), code="not_running")
         return m.Ack(edit.id, live.rev, await live.edit(edit))
-
-    async def tensor(
-        self, name: str, address: str, *, slice: str, want: tuple[str, ...], previous: bool = False
-    ) -> tuple[TensorHeader, bytes | memoryview]:
-        """A tensor through a window: live when its process has it, else from the pack."""
-        wanted = Address.parse(address)
-        live = self.live.get(name)
-        refused: TensorUnavailable | None = None
-        if live is not None and live.ranks:
-            try:
-                result, data = await live.tensor(AskTensor("", address, slice, want, previous), rank=wanted.rank)
-                return msgspec.convert(result, TensorHeader), data
-            except ControlError as error:
-                if error.code != "unavailable" and error.code != "not_found":
-                    raise
-                params: dict[str, Any] = getattr(error, "params", {})
-                reason = "other_rank" if error.code == "not_found" else str(params.get("reason", "unknown"))
-                refused = TensorUnavailable(str(error), address=address, reason=reason)
-        try:
-            run = self.reader(name)
-            if previous:
-                wanted = self._one_before(run, wanted)
-            array = await asyncio.to_thread(run.tensor, wanted)
-        except (RunError, TensorUnavailable) as error:
-            raise refused or error from None
-        except AddressError as error:
-            # Only the training knows why an operator nobody has recorded is not there, and how to get it.
-            raise refused if refused is not None and "/" in wanted.node else error from None
-        return await asyncio.to_thread(
-            look,
-            array,
-            address=str(wanted),
-            slice=slice,
-            want=want,
-            origin="stored",
-            step=wanted.step,
-            rank=wanted.rank or 0,
-        )
-
-    async def array(self, name: str, address: str, *, slice: str, previous: bool = False) -> tuple[str, Array]:
-        """A whole slice as an array, wherever it comes from; its full address too."""
-        header, data = await self.tensor(name, address, slice=slice, want=("raw",), previous=previous)
-        dtype = np.dtype(getattr(ml_dtypes, header.data_dtype, None) or header.data_dtype)
-        return header.address, np.frombuffer(data, dtype).reshape(header.data_shape)
-
-    async def compare(
-        self,
-        name: str,
-        a: str,
-        b: str,
-        *,
-        mode: CompareMode,
-        atol: float,
-        rtol: float,
-        slice: str,
-        want: tuple[str, ...],
-    ) -> tuple[ComparisonHeader, bytes | memoryview]:
-        """Two tensors side by side; b is an address, `run!address`, or `prev` for a's own value one step before."""
-        first, left = await self.array(name, a, slice=slice)
-        if b in ("prev", "previous"):
-            second, right = await self.array(name, a, slice=slice, previous=True)
-        else:
-            other, _, address = b.rpartition("!")
-            second, right = await self.array(other or name, address, slice=slice)
-        return await asyncio.to_thread(
-            side_by_side,
-            left,
-            right,
-            names=(first, second),
-            mode=mode,
-            atol=atol,
-            rtol=rtol,
-            slice=str(parse_slice("", left.shape)),
-            want=want,
-        )
-
-    def _one_before(self, run: Run, wanted: Address) -> Address:
-        last = wanted.step if wanted.step is not None else (run.last_step.number if run.last_step else 0)
-        steps = [
-            stored.address.step
-            for stored in run.tensors(wanted.at(step=None), rank=wanted.rank)
-            if stored.address.step is not None and stored.address.step < last
-        ]
-        return wanted.at(step=max(steps)) if steps else wanted.at(step=max(last - 1, 0))
-
-
-def _brief(summary: RunSummary, glance: Glance) -> RunBrief:
-    return RunBrief(
-        run=summary.name,
-        state=summary.state,
-        live=False,
-        started=summary.started,
-        step=summary.steps,
-        loss=number(summary.loss),
-        world_size=max(len(summary.ranks), 1),
-        ranks=summary.ranks,
-        host=summary.host,
-        command=summary.command,
-        hits=glance.hits,
-        spark=glance.losses,
-        found=glance.found,
-        found_zh=in_chinese(glance.found),
-    )
 
 
 def _graph_bytes(run: Run) -> int:

@@ -13,8 +13,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from misstep.core.held import JobState, JobView
 from misstep.errors import ControlError, MisstepError
+from misstep.protocol.things import JobState, JobView
 
 AT_ONCE = 2
 KEPT = 16

@@ -39,6 +39,32 @@ def compare_memory(
     /,
 ) -> None: ...
 def exponents_memory(address: int, count: int, dtype: int, bins: NDArray[np.int64], /) -> None: ...
+def finish_rows(
+    tensors: list[int],
+    shapes: list[int],
+    dtypes: list[int],
+    inputs: list[tuple[int, ...] | None],
+    aliases: dict[int, int],
+    step: int,
+    head: Table,
+    summary: Table,
+    /,
+) -> int: ...
+def first_bad(summary: Table, count: int, /) -> int: ...
+def seal_rows(head: Table, summary: Table, out: Table, count: int, /) -> None: ...
+def step_line(
+    number: int,
+    time: float,
+    loss: float | None,
+    seconds: float,
+    rate: float | None,
+    overhead: float,
+    level: int,
+    optimizer: str,
+    rows: int,
+    norm: float | None,
+    /,
+) -> bytes: ...
 def instruction_sets() -> list[str]: ...
 def instruction_set() -> str: ...
 def use(name: str, /) -> None: ...

@@ -27,6 +27,7 @@ from misstep.kernels._numpy_memory import (
     strided,
 )
 from misstep.kernels._numpy_pairs import change_memory, compare_memory
+from misstep.kernels._numpy_rows import finish_rows, first_bad, seal_rows, step_line
 from misstep.kernels.records import SUMMARY, Integers, Table
 
 __all__ = [
@@ -36,7 +37,11 @@ __all__ = [
     "digest_bytes",
     "digest_many",
     "exponents_memory",
+    "finish_rows",
+    "first_bad",
     "nonfinite_many",
+    "seal_rows",
+    "step_line",
     "summarize_many",
     "summarize_memory",
     "summarize_strided",

@@ -28,6 +28,12 @@ DTYPES: dict[str, int] = {name: code for name, code in DTYPE_CODES.items() if na
 }
 """Element type by name, long (`float8_e4m3fn`) or short (`f8e4m3`)."""
 
+CHECK_START = 0x6D697373
+CHECK_WORD = 5
+CHECK_WEIGHTS = np.array([pow(0x9E3779B1, word + 1, 2**32) for word in range(32)], dtype="<u4")
+CHECK_WEIGHTS[CHECK_WORD] = 0
+"""How a row of stats.bin checks itself: see store/statsfile.py."""
+
 CHANGE = np.dtype(
     [
         ("count", "<i8"),
@@ -127,3 +133,31 @@ class Engine(Protocol):
         /,
     ) -> None: ...
     def exponents_memory(self, address: int, count: int, dtype: int, bins: NDArray[np.int64], /) -> None: ...
+    def finish_rows(
+        self,
+        tensors: list[int],
+        shapes: list[int],
+        dtypes: list[int],
+        inputs: list[tuple[int, ...] | None],
+        aliases: dict[int, int],
+        step: int,
+        head: Table,
+        summary: Table,
+        /,
+    ) -> int: ...
+    def first_bad(self, summary: Table, count: int, /) -> int: ...
+    def seal_rows(self, head: Table, summary: Table, out: Table, count: int, /) -> None: ...
+    def step_line(
+        self,
+        number: int,
+        time: float,
+        loss: float | None,
+        seconds: float,
+        rate: float | None,
+        overhead: float,
+        level: int,
+        optimizer: str,
+        rows: int,
+        norm: float | None,
+        /,
+    ) -> bytes: ...

@@ -3,7 +3,8 @@
 JSON knows no NaN: a float that is not finite is written as "NaN", "Infinity" or "-Infinity", and comes back as a
 float wherever the record's field may be a float. An Address and a Pattern are written as the text a user would type.
 Fields at their default are left out of journal records; unknown fields are ignored, so that an older reader copes
-with a newer writer of the same format.
+with a newer writer of the same format. A sentence is written as its English, and once more under `said`, as its id and
+arguments, so that it can be read in another language.
 
     encode(Step(number=7, loss=nan))   →  {"number": 7, "loss": "NaN"}
     decode(Step, {"number": 7, "loss": "NaN"})
@@ -24,11 +25,14 @@ import numpy as np
 
 from misstep.core.address import Address, Pattern
 from misstep.errors import AddressError
+from misstep.sentences.text import Sentence, revived
 
 Record = TypeVar("Record")
 Plain = Any
 """What JSON can hold: None, bool, int, float, str, list, dict."""
 
+SAID = "said"
+"""Beside the English of a record: id and arguments of each of its fields that is a sentence."""
 NOT_FINITE: dict[str, float] = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
@@ -128,6 +132,7 @@ _ENCODERS: dict[type, Callable[[Any], Plain]] = {
     bool: _same,
     int: _same,
     str: _same,
+    Sentence: lambda sentence: sentence.english,
     float: _float,
     dict: _dict,
     list: _list,
@@ -155,12 +160,51 @@ def _fields(kind: Any) -> tuple[tuple[str, Any], ...]:
 
 def _record(thing: Any, defaults: bool) -> Plain:
     plain: dict[str, Plain] = {}
+    sentences: dict[str, Plain] = {}
     kind: Any = type(thing)
     for name, default in _fields(kind):
         value = getattr(thing, name)
         if defaults or (value is not default and (type(value) is not type(default) or value != default)):
             plain[name] = encode(value, defaults=defaults)
+            if type(value) is Sentence or type(value) is tuple:
+                _note_sentence(sentences, name, value)
+    if sentences:
+        plain[SAID] = sentences
     return plain
+
+
+def encode_facts(facts: dict[str, Any]) -> dict[str, Plain]:
+    """The facts of an event; sentences among them as in a record."""
+    plain = {name: encode(fact) for name, fact in facts.items()}
+    sentences: dict[str, Plain] = {}
+    for name, fact in facts.items():
+        _note_sentence(sentences, name, fact)
+    return {**plain, SAID: sentences} if sentences else plain
+
+
+def _note_sentence(sentences: dict[str, Plain], name: str, value: Any) -> None:
+    if isinstance(value, Sentence):
+        sentences[name] = encode(value.plain())
+    elif isinstance(value, list | tuple) and any(isinstance(one, Sentence) for one in value):
+        sentences[name] = [encode(one.plain()) if isinstance(one, Sentence) else None for one in value]
+
+
+def decode_facts(plain: dict[str, Plain]) -> dict[str, Plain]:
+    """The facts of an event as read, sentences made whole again."""
+    sentences = plain.pop(SAID, None)
+    if isinstance(sentences, dict):
+        for name, kept in sentences.items():
+            if name in plain:
+                plain[name] = _whole(plain[name], kept)
+    return plain
+
+
+def _whole(english: Plain, kept: Plain) -> Plain:
+    if isinstance(english, str):
+        return revived(kept, english)
+    if isinstance(english, list | tuple) and isinstance(kept, list) and len(kept) == len(english):
+        return type(english)(_whole(one, each) for one, each in zip(english, kept))
+    return english
 
 
 def _other(thing: Any) -> Plain:
@@ -255,6 +299,10 @@ def _record_decoder(kind: type) -> Callable[[Plain], Any]:
     def read(plain: Plain) -> Any:
         if not isinstance(plain, dict):
             raise TypeError(f"{plain!r} is no {kind.__name__}")
-        return kind(**{name: readers[name](value) for name, value in plain.items() if name in readers})
+        values = {name: readers[name](value) for name, value in plain.items() if name in readers}
+        sentences = plain.get(SAID)
+        if isinstance(sentences, dict):
+            values.update({name: _whole(values[name], kept) for name, kept in sentences.items() if name in values})
+        return kind(**values)
 
     return read

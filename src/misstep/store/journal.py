@@ -2,7 +2,8 @@
 
     {"kind":"step","time":1794765845.2,"step":{"number":7,"loss":0.31},"crc":"5c1f09aa"}
 
-The journal and the graph are such files. A line without its end is still being written, or was cut off when the
+The journal and the graph are such files; most steps have a shorter form (stepline.py).
+A line without its end is still being written, or was cut off when the
 process died: it is not read. A line whose checksum does not fit is skipped and counted, and the next one is read.
 """
 
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from misstep.store.codec import from_json, to_json
+from misstep.store.stepline import read_step_line
 
 EventKind = Literal[
     "start",
@@ -61,6 +63,8 @@ _TAIL_BYTES = len(_TAIL % 0)
 
 def unseal(line: bytes) -> dict[str, Any] | None:
     """The object of a line (without its line break); None when the line is damaged."""
+    if line[:1] == b"[":
+        return read_step_line(line)
     cut = len(line) - _TAIL_BYTES
     body = line[:cut] + b"}"
     if cut < 1 or line[cut:] != _TAIL % zlib.crc32(body):

@@ -7,6 +7,7 @@
         ├── graph.jsonl                 nodes, tensors, shapes and edges, by their index
         ├── stats.bin                   one row of 128 bytes per tensor and step
         ├── tensors.pack, tensors.idx   whole tensors, and where each of them lies
+        ├── trace.bin                   where the time of every step went
         └── recorder.ring, recorder.batch, modules.jsonl, reports.jsonl, stacks/    the flight recorder's (see ring.py)
 
 A rank directory has one writer for ever: making the directory is the claim, and whoever comes second (a restarted
@@ -52,6 +53,10 @@ class RankPaths:
     @property
     def index(self) -> Path:
         return self.directory / "tensors.idx"
+
+    @property
+    def trace(self) -> Path:
+        return self.directory / "trace.bin"
 
     @property
     def ring(self) -> Path:

@@ -19,7 +19,8 @@ from misstep.settings import Settings
 from misstep.store.codec import decode, encode, from_json, to_json
 from misstep.store.journal import unseal
 from misstep.store.layout import RUN_FILE, RUN_VARIABLE, is_run, rank_paths, ranks_in
-from misstep.store.liveness import birth_of, process_exists, writer_lives
+from misstep.store.reading.liveness import birth_of, process_exists, writer_lives
+from misstep.store.stepline import steps_before
 
 _WORDS = """
     ant ape bat bear bee bison boar buck bull carp cat clam cod colt cow crab crane crow cub deer dingo dodo doe dog
@@ -48,6 +49,7 @@ class RunSummary:
     """The sentence of the first bad value; empty when there was none."""
     command: tuple[str, ...] = ()
     host: str = ""
+    first_bad: Verdict | None = None
 
 
 def new_run_directory(base: Path | str | None = None, name: str = "") -> Path:
@@ -214,6 +216,7 @@ def _summary(directory: Path) -> RunSummary:
         verdict=first_bad.sentence() if first_bad else "",
         command=info.command,
         host=info.host,
+        first_bad=first_bad,
     )
 
 
@@ -266,11 +269,11 @@ class _Look:
             at = data.find(b'{"kind":"verdict"', at + 1)
 
     def _step_before(self, data: mmap.mmap, end: int) -> None:
-        at = data.rfind(b'{"kind":"step"', 0, end)
-        if at >= 0:
-            plain = unseal(data[at : data.find(b"\n", at)])
+        for line in steps_before(data, end):
+            plain = unseal(line)
             if plain is not None:
                 self.last_step = decode(Step, plain["step"])
+                return
 
 
 # ── names ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -292,8 +295,8 @@ def _run_directories(folder: Path) -> list[Path]:
 
 def _summaries_as_runs(folders: list[Path]) -> list[Path]:
     """A summary folder of MindSpore among the runs is one of them; one that cannot be read is passed over."""
-    from misstep.store.foreign.mindspore_summary import looks_like_summary
-    from misstep.store.foreign.summary_run import summary_run
+    from misstep.store.foreign.mindspore.summary import looks_like_summary
+    from misstep.store.foreign.mindspore.summary_run import summary_run
 
     runs = []
     for folder in folders:

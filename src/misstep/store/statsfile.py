@@ -2,7 +2,7 @@
 
 A row checks itself: its `check` is a weighted sum of its other 31 words modulo 2^32. The weights are odd, so that any
 single damaged word is noticed, and the start is not zero, so that a block of zeros (a hole left by a crash) is no row.
-numpy computes it for all rows of a step at once: 10 µs for 300 rows, where crc32 row by row takes 119 µs.
+One native call computes it for all rows of a step; readers do it in numpy.
 A torn last row is dropped by integer division.
 """
 
@@ -15,21 +15,17 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from misstep import kernels
 from misstep.core.stats import HEAD, ROW, SUMMARY
 from misstep.errors import RunDamaged, RunTooNew
+from misstep.kernels.records import CHECK_START, CHECK_WEIGHTS
 
 MAGIC = b"MSTPSTAT"
 VERSION = 1
 HEADER_BYTES = 128
 ROW_BYTES = ROW.itemsize
 
-CHECK_START = 0x6D697373
-CHECK_WEIGHTS = np.array([pow(0x9E3779B1, word + 1, 2**32) for word in range(32)], dtype="<u4")
-CHECK_WORD = 5
-CHECK_WEIGHTS[CHECK_WORD] = 0
-
 _HEADER = struct.Struct("<8sIII")
-_HALVES = np.dtype([("head", f"V{HEAD.itemsize}"), ("summary", f"V{SUMMARY.itemsize}")])
 
 Rows = npt.NDArray[np.void]
 
@@ -60,10 +56,8 @@ class RowBuilder:
         if count > len(self._rows):
             self._rows = np.zeros(max(count, 2 * len(self._rows)), dtype=ROW)
         rows = self._rows[:count]
-        halves = rows.view(_HALVES)
-        halves["head"] = np.ascontiguousarray(head, dtype=HEAD).view(_HALVES["head"])
-        halves["summary"] = np.ascontiguousarray(summary, dtype=SUMMARY).view(_HALVES["summary"])
-        rows["check"] = checks(rows)
+        head, summary = np.ascontiguousarray(head, dtype=HEAD), np.ascontiguousarray(summary, dtype=SUMMARY)
+        kernels.seal_rows(head, summary, rows, count)
         return rows.view(np.uint8).data
 
 
@@ -75,8 +69,9 @@ class StatsReader:
         self.rows: Rows = np.empty(0, dtype=ROW)
         self.unfinished = 0
         self.damaged_rows: set[int] = set()
-        self._tensors: npt.NDArray[np.uint32] = np.empty(0, dtype="<u4")
-        self._steps: npt.NDArray[np.uint32] = np.empty(0, dtype="<u4")
+        empty: npt.NDArray[np.uint32] = np.empty(0, dtype="<u4")
+        self._known = empty, empty
+        """The tensor and the step of every row."""
 
     def refresh(self) -> None:
         """Map what has been added."""
@@ -145,11 +140,14 @@ class StatsReader:
         return sentences
 
     def _columns(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
-        known = len(self._tensors)
-        if known < len(self.rows):
-            self._tensors = np.concatenate([self._tensors, self.rows["tensor"][known:]])
-            self._steps = np.concatenate([self._steps, self.rows["step"][known:]])
-        return self._tensors, self._steps
+        # Read and replaced as one: a comparison asks from several threads.
+        tensors, steps = self._known
+        known, rows = len(tensors), self.rows
+        if known < len(rows):
+            tensors = np.concatenate([tensors, rows["tensor"][known:]])
+            steps = np.concatenate([steps, rows["step"][known:]])
+            self._known = tensors, steps
+        return tensors, steps
 
     def _sound(self, places: npt.NDArray[np.intp]) -> Rows:
         rows = np.ascontiguousarray(self.rows[places])

@@ -104,11 +104,11 @@ if TYPE_CHECKING:
     from misstep.train.model import (
         Model,
     )
-    from misstep.train.print_file import (
-        parse_print,
-    )
     from misstep.train.printing import (
         Print,
+    )
+    from misstep.train.printing.file import (
+        parse_print,
     )
     from misstep.train.schedules import (
         CosineDecayLR,
@@ -207,7 +207,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "rearrange_inputs",
     ),
     "model": ("Model",),
-    "print_file": ("parse_print",),
+    "printing.file": ("parse_print",),
     "printing": ("Print",),
     "schedules": (
         "CosineDecayLR",

@@ -11,7 +11,7 @@ from typing import Any
 
 from misstep.errors import TrainError
 from misstep.train.loss_scale import loss_scale_from
-from misstep.train.step import framework_for
+from misstep.train.steps import framework_for
 
 
 def WithLossCell(backbone: Any, loss_fn: Any) -> Any:  # named as in MindSpore, where it is a class

@@ -18,7 +18,7 @@ from threading import Thread
 from typing import Any
 
 from misstep.errors import FormatError, TrainError, need
-from misstep.train.step import Framework, framework_for, framework_named
+from misstep.train.steps import Framework, framework_for, framework_named
 from misstep.train.values import Array, framework_of, to_numpy
 
 

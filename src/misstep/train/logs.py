@@ -43,20 +43,8 @@ VARIABLES: tuple[Variable, ...] = (
 )
 DEFAULTS: dict[str, str] = {variable.name: variable.default for variable in VARIABLES}
 
-SUBMODULES: tuple[str, ...] = (
-    "ADAPTERS",
-    "CAPTURE",
-    "CLI",
-    "COMPARE",
-    "CORE",
-    "DIAGNOSIS",
-    "HUB",
-    "KERNELS",
-    "MIGRATE",
-    "PROFILE",
-    "STORE",
-    "TRAIN",
-    "TUNING",
+SUBMODULES: tuple[str, ...] = tuple(
+    sorted(folder.parent.name.upper() for folder in Path(__file__).parents[1].glob("*/__init__.py"))
 )
 """misstep's own, by folder: TRAIN is the logger misstep.train."""
 _OF_MINDSPORE = re.compile(

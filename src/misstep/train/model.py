@@ -18,7 +18,7 @@ from misstep.train.callbacks.base import Callback, CallbackList, CallbackParams,
 from misstep.train.data import Batches
 from misstep.train.loss_scale import loss_scale_from
 from misstep.train.metrics import Loss, Metric, get_metrics
-from misstep.train.step import AMP_LEVELS, AmpLevel, Recipe, Steps, framework_for
+from misstep.train.steps import AMP_LEVELS, AmpLevel, Recipe, Steps, framework_for
 
 log = logging.getLogger("misstep.train")
 

@@ -71,6 +71,24 @@ def set_seed(seed: int) -> DeterminismReport:
     return determinism_report()
 
 
+def fix_randomness(seed: int = 1) -> DeterminismReport:
+    """Fix everything a program can fix from inside: seeds, deterministic operators, one thread, the children's hashes.
+
+    Call it before the network is made. What no call can fix is in the report.
+
+    >>> print(misstep.fix_randomness())
+    """
+    os.environ["PYTHONHASHSEED"] = str(seed)  # for processes started from now on; this one's hashes are drawn already
+    if torch := sys.modules.get("torch"):
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        torch.backends.cudnn.benchmark = False
+        torch.set_num_threads(1)
+    if mindspore := sys.modules.get("mindspore"):
+        mindspore.set_context(deterministic="ON")
+    return set_seed(seed)
+
+
 def get_seed() -> int | None:
     """The seed of the last `set_seed`."""
     return _seeded[0] if _seeded else None

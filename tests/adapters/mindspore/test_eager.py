@@ -10,12 +10,14 @@ import pytest
 from mindspore import nn, ops
 from tests.adapters.mindspore.test_graph_mode import GRAPH, jit_training
 from tests.adapters.mindspore.trainings import INPUTS, STYLES, TARGETS, Plain, Result, Style, settle, train
-from tests.contract.recording import Recording
 
-from misstep.adapters.base import Adapter, Level, adapter_named
-from misstep.adapters.mindspore.eager import Modes
-from misstep.capture.verdict import find_verdict
+from misstep.adapters.base import Adapter
+from misstep.adapters.mindspore.graph.compare_modes import Modes
+from misstep.adapters.registry import adapter_named
+from misstep.capture.step.verdict import find_verdict
 from misstep.core.finding import Verdict
+from misstep.core.levels import Level
+from misstep.testing.contract.recording import Recording
 
 
 class Walking(Recording):
@@ -32,7 +34,7 @@ class Walking(Recording):
 
     def after_update(self, adapter: Adapter) -> None:
         super().after_update(adapter)
-        if adapter.seen_too_late:  # type: ignore[attr-defined]
+        if adapter.traits.seen_too_late:
             self._again(adapter)
 
     def _again(self, adapter: Any) -> None:
@@ -40,6 +42,7 @@ class Walking(Recording):
             replayed = adapter.replay()
             head, summary = replayed.frame.finish()
             self.found.append((replayed.exact, find_verdict(self.catalog, replayed.frame, head, summary)))
+            self.frame = replayed.frame
             adapter.take_over(replayed)
 
 
@@ -107,10 +110,10 @@ def test_a_compiled_step_that_goes_wrong_is_named_by_operator_and_line(style: St
 def test_weights_that_cost_too_much_to_keep_are_not_kept_and_that_is_said(
     adapter: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("misstep.adapters.mindspore.eager._ALWAYS_HELD_MB", 0)
-    monkeypatch.setattr("misstep.adapters.mindspore.eager._AFFORDABLE", 0.0)
+    monkeypatch.setattr("misstep.adapters.mindspore.graph.pynative._ALWAYS_HELD_MB", 0)
+    monkeypatch.setattr("misstep.adapters.mindspore.graph.pynative._AFFORDABLE", 0.0)
     options: dict[str, Any] = {"mode": ms.GRAPH_MODE, "model_of": lambda fault: Failing(), "steps": 1}
-    with pytest.raises(AssertionError, match=r"to keep 0 MB of weights.*MISSTEP_PYNATIVE=1 misstep run"):
+    with pytest.raises(AssertionError, match=r"keeping 0 MB of weights.*MISSTEP_PYNATIVE=1 misstep run"):
         watch(adapter, lambda: train("one_step", **options))
 
 

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from mindspore import nn
 from tests.adapters.mindspore.trainings import INPUTS, STYLES, TARGETS, Plain, Result, Style, settle, train, watch
-from tests.contract.recording import Recording
 
-from misstep.adapters.base import Level, adapter_named
 from misstep.adapters.mindspore import tensors
+from misstep.adapters.registry import adapter_named
+from misstep.core.levels import Level
+from misstep.testing.contract.recording import Recording
 
 GRAPH: dict[str, Any] = {"mode": ms.GRAPH_MODE, "model_of": lambda fault: Plain()}
 WEIGHTS = ["fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"]

@@ -13,11 +13,12 @@ from mindspore import nn
 from mindspore.experimental import optim
 from mindspore.graph import api
 from tests.adapters.mindspore.trainings import INPUTS, STYLES, TARGETS, Fault, Plain, Style, settle, train, watch
-from tests.contract.recording import Recording
 
-from misstep.adapters.base import Level, adapter_named
 from misstep.adapters.mindspore import tensors
-from misstep.adapters.mindspore.writes import METHODS
+from misstep.adapters.mindspore.seams.inplace_writes import METHODS
+from misstep.adapters.registry import adapter_named
+from misstep.core.levels import Level
+from misstep.testing.contract.recording import Recording
 
 PLACES = ["fc1:output", "bad:output", "act:output", "fc2:output", "Net:output", "MSELoss:output"]
 
@@ -246,7 +247,7 @@ def test_an_update_that_a_loss_scale_skips_is_told(whose: str) -> None:
     from mindspore import amp
 
     from misstep.train.loss_scale import DynamicLossScaleUpdateCell
-    from misstep.train.steps_mindspore import train_one_step
+    from misstep.train.steps.mindspore import train_one_step
 
     recording, adapter = Recording(), adapter_named("mindspore")
     model, loss_of = settle(Plain()), nn.MSELoss()

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from mindspore import nn, ops
 from tests.adapters.mindspore.trainings import INPUTS, STYLES, TARGETS, Fault, Result, Style, settle, train
-from tests.contract.recording import Replaying
 
-from misstep.adapters.base import Adapter, adapter_named
-from misstep.adapters.replaying import Replayer
+from misstep.adapters.base import Adapter
+from misstep.adapters.registry import adapter_named
+from misstep.adapters.replaying.protocol import Replayer
+from misstep.testing.contract.recording import Replaying
 
 
 class Repeating(Replaying):

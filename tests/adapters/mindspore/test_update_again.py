@@ -11,11 +11,12 @@ import pytest
 from mindspore import mint, nn, ops
 from mindspore.experimental import optim
 from tests.adapters.mindspore.trainings import INPUTS, TARGETS
-from tests.contract.recording import Recording
-from tests.contract.replay_contract import Repeating
 
-from misstep.adapters.base import Level, adapter_named
-from misstep.adapters.mindspore.moment import Copies
+from misstep.adapters.mindspore.replay.state import Copies
+from misstep.adapters.registry import adapter_named
+from misstep.core.levels import Level
+from misstep.testing.contract.recording import Recording
+from misstep.testing.contract.replay import Repeating
 
 
 class Own(nn.Optimizer):
@@ -101,7 +102,7 @@ def watched(
 @pytest.fixture(autouse=True)
 def affordable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Toys take no time: whatever is held is too much for them."""
-    monkeypatch.setattr("misstep.adapters.affording.SHARE", 1.0)
+    monkeypatch.setattr("misstep.adapters.replaying.affordable.SHARE", 1.0)
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)

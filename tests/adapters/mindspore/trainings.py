@@ -9,9 +9,10 @@ from typing import Any, Literal
 import mindspore as ms
 import numpy as np
 from mindspore import dataset, nn, ops
-from tests.contract.recording import Recording
 
-from misstep.adapters.base import Level, adapter_named
+from misstep.adapters.registry import adapter_named
+from misstep.core.levels import Level
+from misstep.testing.contract.recording import Recording
 
 Style = Literal["functional", "one_step", "model"]
 STYLES: tuple[Style, ...] = ("functional", "one_step", "model")

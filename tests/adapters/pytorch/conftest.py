@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from misstep.adapters.base import adapter_named
+from misstep.adapters.registry import adapter_named
 from misstep.capture.session import Session
 from misstep.settings import Settings
 

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from misstep.adapters.base import adapter_named
+from misstep.adapters.registry import adapter_named
 from misstep.capture.session import Session
 from misstep.settings import Settings
-from misstep.store.reader import Run, open_run
+from misstep.store.reading.reader import Run, open_run
 
 WATCHED = ("mm", "add", "mul", "relu", "cat", "sum")
 

@@ -13,13 +13,14 @@ import torch
 from tests.adapters.pytorch import trainings
 from tests.adapters.pytorch.sideeffects import WITH_TRACES
 from tests.adapters.pytorch.trainings import EXACT, Make, Step
-from tests.contract.recording import Recording
 from torch import nn
 
-from misstep.adapters.base import Adapter, Level
+from misstep.adapters.base import Adapter
 from misstep.adapters.pytorch.adapter import PyTorchAdapter
-from misstep.adapters.replaying import Replayed
+from misstep.adapters.replaying.protocol import Replayed
+from misstep.core.levels import Level
 from misstep.errors import ReplayError
+from misstep.testing.contract.recording import Recording
 
 STEPS = 5
 
@@ -223,7 +224,8 @@ def test_hooks_that_move_weights_do_not_move_them_again() -> None:
 
 
 def verdicts_without(what: str, monkeypatch: pytest.MonkeyPatch, make: Make) -> set[str]:
-    from misstep.adapters.pytorch import entries, moment
+    from misstep.adapters.pytorch.replay import entries
+    from misstep.adapters.pytorch.replay import state as moment
 
     if what == "random numbers":
         monkeypatch.setattr(moment.Randomness, "restore", lambda self: None)

@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from misstep.capture.session import Session
-from misstep.store.reader import Run, open_run
+from misstep.store.reading.reader import Run, open_run
 
 Watch = Callable[..., Session]
 

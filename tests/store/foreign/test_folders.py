@@ -220,5 +220,5 @@ def test_parquet_asks_for_what_it_needs(tmp_path: Path) -> None:
 
 
 def test_an_unknown_format_is_refused_with_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="npy, npz, safetensors, ckpt, mindspore, parquet"):
+    with pytest.raises(FormatError, match="npy, npz, safetensors, ckpt, pth, mindspore, parquet"):
         export(ArraySource({"a": np.ones(1)}), tmp_path / "x", format="hdf5")

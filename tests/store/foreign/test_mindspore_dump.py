@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 
 from misstep.cli import main
-from misstep.cli.ui import folder_of_run
+from misstep.cli.commands.live.ui import folder_of_run
 from misstep.compare.layers import diff
 from misstep.errors import TensorUnavailable
 from misstep.store.foreign.export import export
-from misstep.store.foreign.mindspore_dump import FILE_NAME, MindSporeDump, open_mindspore_dump
+from misstep.store.foreign.mindspore.dump import FILE_NAME, MindSporeDump, open_mindspore_dump
 from misstep.store.foreign.sniff import source_of
 from misstep.store.foreign.source import ArraySource
-from misstep.store.reader import open_run
+from misstep.store.reading.reader import open_run
 from misstep.store.runs import list_runs
 
 SCRIPT = """
@@ -99,7 +99,8 @@ class TestARealDump:
 
     def test_operators_have_their_full_names_in_the_order_of_execution(self, real: Path) -> None:
         listed = (real / "rank_0" / "execution_order" / "ms_execution_order_graph_0.csv").read_text().split("\n")[1:]
-        names = [entry.name for entry in MindSporeDump(real).entries() if entry.step == 0 and entry.role == "output"]
+        made = ("output", "grad_input")
+        names = [entry.name for entry in MindSporeDump(real).entries() if entry.step == 0 and entry.role in made]
         order = [name for name in listed if name]
         assert list(dict.fromkeys(names)) == order
         assert any(name.endswith("fc1-Dense/MatMul-op0") for name in order)
@@ -114,8 +115,14 @@ class TestARealDump:
 
     def test_parameters_keep_their_dots_and_inputs_are_no_parameters(self, real: Path) -> None:
         roles = {entry.name: entry.role for entry in MindSporeDump(real).entries() if entry.node_type == "Parameter"}
-        assert roles["fc1.weight"] == roles["moments.bn.gamma"] == "param"
+        assert (roles["fc1.weight"], roles["moments.bn.gamma"]) == ("param", "buffer")
         assert roles["inputs0"] == "input"
+
+    def test_gradients_are_told_from_activations(self, real: Path) -> None:
+        entries = [entry for entry in MindSporeDump(real).entries() if entry.step == 0]
+        backward = {entry.role for entry in entries if entry.name.startswith("Gradients/")}
+        assert backward == {"grad_input", "grad_output"}
+        assert {entry.node_type for entry in entries if entry.role == "grad"} == {"ApplyMomentum"}
 
     def test_the_graph_joins_operators_and_parameters(self, real: Path) -> None:
         graph = MindSporeDump(real).graph

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from misstep.capture.graphasking import iterations_for
-from misstep.store.foreign.mindspore_ir import Feed, read_wiring
+from misstep.adapters.mindspore.graph.dump_request import iterations_for
+from misstep.store.foreign.mindspore.ir import Feed, read_wiring
 
 IR = """
 subgraph @kernel_graph0() {

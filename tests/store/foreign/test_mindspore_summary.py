@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from misstep.cli import main
-from misstep.cli.ui import folder_of_run
+from misstep.cli.commands.live.ui import folder_of_run
 from misstep.errors import FormatError
 from misstep.store.foreign.eventfile import crc32c, masked, records
-from misstep.store.foreign.mindspore_summary import read_summary
-from misstep.store.reader import open_run
+from misstep.store.foreign.mindspore.summary import read_summary
+from misstep.store.reading.reader import open_run
 from misstep.store.runs import list_runs
 
 SCRIPT = """
@@ -155,7 +155,9 @@ class TestWhatMindSporeWrote:
         assert folder_of_run(tmp_path) is None
         assert open_run("grown", tmp_path).steps()[-1].loss == 1.5
         (file,) = (written / "collected").glob("*_MS")
-        shutil.copy(file, tmp_path / "grown")
+        time, _, rest = file.name.removeprefix("events.out.events.summary.").partition(".")
+        later = f"events.out.events.summary.{int(time) + 1000}.{rest}"  # a second training in one folder: the newest
+        shutil.copy(file, tmp_path / "grown" / later)
         assert open_run("grown", tmp_path).history("conv.weight:param")["step"].tolist()[-1] == 8
 
     def test_open_tells_it_too_with_the_commands_for_more(

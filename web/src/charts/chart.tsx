@@ -24,11 +24,20 @@ export interface ChartProps {
 /** For the benchmark: how long so many curves take from numbers to pixels. */
 expose("chartBench", (curves: number, points: number): number => {
   const x = Array.from({ length: points }, (_, at) => at);
-  const series: Series[] = Array.from({ length: curves }, (_, colour) => ({ label: `s${colour}`, x, y: x.map((at) => Math.sin(at / 900 + colour) + ((at * 7919) % 100) / 300), colour }));
+  const series: Series[] = Array.from({ length: curves }, (_, colour) => ({
+    label: `s${colour}`,
+    x,
+    y: x.map((at) => Math.sin(at / 900 + colour) + ((at * 7919) % 100) / 300),
+    colour,
+  }));
   const holder = document.body.appendChild(document.createElement("div"));
   const began = performance.now();
   const data = align(series);
-  const plot = new uPlot(optionsFor(series, data.bad, 1200, 400, "linear", []), [data.x, ...data.y] as uPlot.AlignedData, holder);
+  const plot = new uPlot(
+    optionsFor(series, data.bad, 1200, 400, "linear", []),
+    [data.x, ...data.y] as uPlot.AlignedData,
+    holder,
+  );
   plot.ctx.getImageData(0, 0, 1, 1);
   const took = performance.now() - began;
   plot.destroy();
@@ -43,7 +52,7 @@ export function Chart({ series, height, scale = "linear", rules = [], pick, labe
 
   const build = (): void => {
     const element = holder.current;
-    if (!element || !element.clientWidth) return;
+    if (!element?.clientWidth) return;
     const began = performance.now();
     const zoomed = plot.current?.scales.x ? { min: plot.current.scales.x.min, max: plot.current.scales.x.max } : null;
     plot.current?.destroy();
@@ -59,7 +68,8 @@ export function Chart({ series, height, scale = "linear", rules = [], pick, labe
       const element = holder.current;
       if (!element) return;
       if (!plot.current) build();
-      else if (Math.abs(plot.current.width - element.clientWidth) > 1) plot.current.setSize({ width: element.clientWidth, height });
+      else if (Math.abs(plot.current.width - element.clientWidth) > 1)
+        plot.current.setSize({ width: element.clientWidth, height });
     });
     if (holder.current) sized.observe(holder.current);
     return () => {
@@ -80,38 +90,99 @@ export function Chart({ series, height, scale = "linear", rules = [], pick, labe
     void look.value;
     if (plot.current) requestAnimationFrame(build);
   });
-  return <div class="chart" ref={holder} style={{ minHeight: `${height}px` }} role="img" aria-label={label ?? t("chart.label", { names: series.filter((one) => !one.faint).map((one) => one.label).join(", ") })} />;
+  return (
+    <div
+      class="chart"
+      ref={holder}
+      style={{ minHeight: `${height}px` }}
+      role="img"
+      aria-label={
+        label ??
+        t("chart.label", {
+          names: series
+            .filter((one) => !one.faint)
+            .map((one) => one.label)
+            .join(", "),
+        })
+      }
+    />
+  );
 }
 
-function optionsFor(series: Series[], bad: Bad[], width: number, height: number, scale: ScaleKind, rules: { y: number; label: string }[], pick?: (x: number) => void): uPlot.Options {
-  const axis = { stroke: colour("fg2"), grid: { stroke: colour("soft"), width: 1 }, ticks: { stroke: colour("line"), width: 1 }, font: "11px ui-monospace, monospace" };
-  const smallest = Math.min(...series.flatMap((one) => one.y.length > 4000 ? [] : one.y.filter((y) => Number.isFinite(y) && y !== 0).map(Math.abs)), 1);
+function optionsFor(
+  series: Series[],
+  bad: Bad[],
+  width: number,
+  height: number,
+  scale: ScaleKind,
+  rules: { y: number; label: string }[],
+  pick?: (x: number) => void,
+): uPlot.Options {
+  const axis = {
+    stroke: colour("fg2"),
+    grid: { stroke: colour("soft"), width: 1 },
+    ticks: { stroke: colour("line"), width: 1 },
+    font: "11px ui-monospace, monospace",
+  };
+  const smallest = Math.min(
+    ...series.flatMap((one) =>
+      one.y.length > 4000 ? [] : one.y.filter((y) => Number.isFinite(y) && y !== 0).map(Math.abs),
+    ),
+    1,
+  );
   return {
-    width, height,
+    width,
+    height,
     legend: { live: true },
     cursor: { sync: { key: "misstep" }, drag: { x: true, y: false }, focus: { prox: 16 } },
-    scales: { x: { time: false }, y: { distr: scale === "log" ? 3 : scale === "symlog" ? 4 : 1, asinh: Math.max(1e-12, smallest) } },
-    axes: [{ ...axis, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? String(tick) : "")) }, { ...axis, size: 68, ...(scale === "linear" ? {} : { filter: powers, grid: { ...axis.grid, filter: powers }, ticks: { ...axis.ticks, filter: powers } }), values: (_, ticks) => toldApart(ticks) }],
+    scales: {
+      x: { time: false },
+      y: { distr: scale === "log" ? 3 : scale === "symlog" ? 4 : 1, asinh: Math.max(1e-12, smallest) },
+    },
+    axes: [
+      { ...axis, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? String(tick) : "")) },
+      {
+        ...axis,
+        size: 68,
+        ...(scale === "linear"
+          ? {}
+          : { filter: powers, grid: { ...axis.grid, filter: powers }, ticks: { ...axis.ticks, filter: powers } }),
+        values: (_, ticks) => toldApart(ticks),
+      },
+    ],
     series: [
       { label: t("step"), value: (_, x) => (x === null ? "–" : String(x)) },
-      ...series.map((one): uPlot.Series => ({
-        label: one.label,
-        stroke: alpha(colour(`s${one.colour % 8}`), one.faint ? 0.28 : 1),
-        width: one.faint ? 1 : 1.6,
-        dash: one.colour >= 8 ? [6, 4] : undefined,
-        points: { show: one.x.length <= 2 },
-        value: (_, y) => (y === null ? "–" : value(y)),
-        spanGaps: false,
-      })),
+      ...series.map(
+        (one): uPlot.Series => ({
+          label: one.label,
+          stroke: alpha(colour(`s${one.colour % 8}`), one.faint ? 0.28 : 1),
+          width: one.faint ? 1 : 1.6,
+          dash: one.colour >= 8 ? [6, 4] : undefined,
+          points: { show: one.x.length <= 2 },
+          value: (_, y) => (y === null ? "–" : value(y)),
+          spanGaps: false,
+        }),
+      ),
     ],
     hooks: {
-      draw: [(plot) => { marks(plot, bad); lonely(plot, series); ruled(plot, rules); }],
-      ready: pick ? [(plot) => {
-        plot.over.addEventListener("click", () => {
-          const x = plot.cursor.idx === null || plot.cursor.idx === undefined ? undefined : plot.data[0][plot.cursor.idx];
-          if (x !== undefined && plot.select.width < 3) pick(x);
-        });
-      }] : [],
+      draw: [
+        (plot) => {
+          marks(plot, bad);
+          lonely(plot, series);
+          ruled(plot, rules);
+        },
+      ],
+      ready: pick
+        ? [
+            (plot) => {
+              plot.over.addEventListener("click", () => {
+                const x =
+                  plot.cursor.idx === null || plot.cursor.idx === undefined ? undefined : plot.data[0][plot.cursor.idx];
+                if (x !== undefined && plot.select.width < 3) pick(x);
+              });
+            },
+          ]
+        : [],
     },
   };
 }
@@ -135,7 +206,11 @@ function powers(_: uPlot, splits: number[]): (number | null)[] {
 }
 
 function alpha(hex: string, share: number): string {
-  return share >= 1 ? hex : `${hex}${Math.round(share * 255).toString(16).padStart(2, "0")}`;
+  return share >= 1
+    ? hex
+    : `${hex}${Math.round(share * 255)
+        .toString(16)
+        .padStart(2, "0")}`;
 }
 
 /** NaN and Inf: a hatched band where they are, and a mark on the rail, at the top or the bottom. */

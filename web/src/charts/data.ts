@@ -25,7 +25,16 @@ export interface Aligned {
 }
 
 export function align(all: readonly Series[]): Aligned {
-  const same = all.length > 0 && all.every((one) => one.x === all[0].x || (one.x.length === all[0].x.length && one.x[0] === all[0].x[0] && one.x[one.x.length - 1] === all[0].x[all[0].x.length - 1] && one.x.every((value, at) => value === all[0].x[at])));
+  const same =
+    all.length > 0 &&
+    all.every(
+      (one) =>
+        one.x === all[0].x ||
+        (one.x.length === all[0].x.length &&
+          one.x[0] === all[0].x[0] &&
+          one.x[one.x.length - 1] === all[0].x[all[0].x.length - 1] &&
+          one.x.every((value, at) => value === all[0].x[at])),
+    );
   const bad: Bad[] = [];
   const note = (x: number, y: number, series: number): null => {
     if (!all[series].faint) bad.push({ x, kind: Number.isNaN(y) ? "nan" : y > 0 ? "up" : "down", series });
@@ -33,7 +42,13 @@ export function align(all: readonly Series[]): Aligned {
   };
   if (same) {
     const x = [...all[0].x];
-    return { x, y: all.map((one, series) => one.y.map((value, at) => (Number.isFinite(value) ? value : note(x[at], value, series)))), bad };
+    return {
+      x,
+      y: all.map((one, series) =>
+        one.y.map((value, at) => (Number.isFinite(value) ? value : note(x[at], value, series))),
+      ),
+      bad,
+    };
   }
   const x = [...new Set(all.flatMap((one) => [...one.x]))].sort((a, b) => a - b);
   const place = new Map(x.map((value, at) => [value, at]));

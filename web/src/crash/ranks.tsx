@@ -11,19 +11,54 @@ export function Ranks({ report }: { report: CrashReport }) {
   return (
     <section class="card">
       <table data-test="ranks">
-        <thead><tr><th class="number">{t("rank")}</th><th /><th class="number">{t("step")}</th><th class="number">{t("crash.lastSign")}</th><th>{t("crash.waitsIn")}</th><th class="number">{t("crash.collectives")}</th><th>{t("crash.where")}</th><th>{t("crash.what")}</th></tr></thead>
-        <tbody>{report.endings.map((one) => (
-          <tr key={one.rank} class={one.culprit ? "chosen" : ""}>
-            <td class="number">{one.rank}</td>
-            <td class="nowrap">{one.culprit && <span class="row tone-error"><Icon name="star" />{awaited(report, one) ? t("crash.didNotCome") : t("crash.first")}</span>}</td>
-            <td class="number">{count(one.last_step)}</td>
-            <td class="number" title={moment(one.last_time)}>+{(one.last_time - earliest).toFixed(2)} s</td>
-            <td class="nowrap">{one.collective ? <span class="row tone-warning"><Icon name="until" /><span class="mono">{one.collective}</span> {seconds(one.waiting_seconds)}</span> : "–"}</td>
-            <td class="number">{count(one.collectives)}</td>
-            <td class="mono wrap-anywhere">{one.spot.source ? `${one.spot.source} ${one.spot.code}` : one.spot.node || said("crash.phase", one.spot.phase) || "–"}</td>
-            <td class="wrap-anywhere">{what(one.event)}</td>
+        <thead>
+          <tr>
+            <th class="number">{t("rank")}</th>
+            <th />
+            <th class="number">{t("step")}</th>
+            <th class="number">{t("crash.lastSign")}</th>
+            <th>{t("crash.waitsIn")}</th>
+            <th class="number">{t("crash.collectives")}</th>
+            <th>{t("crash.where")}</th>
+            <th>{t("crash.what")}</th>
           </tr>
-        ))}</tbody>
+        </thead>
+        <tbody>
+          {report.endings.map((one) => (
+            <tr key={one.rank} class={one.culprit ? "chosen" : ""}>
+              <td class="number">{one.rank}</td>
+              <td class="nowrap">
+                {one.culprit && (
+                  <span class="row tone-error">
+                    <Icon name="star" />
+                    {awaited(report, one) ? t("crash.didNotCome") : t("crash.first")}
+                  </span>
+                )}
+              </td>
+              <td class="number">{count(one.last_step)}</td>
+              <td class="number" title={moment(one.last_time)}>
+                +{(one.last_time - earliest).toFixed(2)} s
+              </td>
+              <td class="nowrap">
+                {one.collective ? (
+                  <span class="row tone-warning">
+                    <Icon name="until" />
+                    <span class="mono">{one.collective}</span> {seconds(one.waiting_seconds)}
+                  </span>
+                ) : (
+                  "–"
+                )}
+              </td>
+              <td class="number">{count(one.collectives)}</td>
+              <td class="mono wrap-anywhere">
+                {one.spot.source
+                  ? `${one.spot.source} ${one.spot.code}`
+                  : one.spot.node || said("crash.phase", one.spot.phase) || "–"}
+              </td>
+              <td class="wrap-anywhere">{what(one.event)}</td>
+            </tr>
+          ))}
+        </tbody>
       </table>
     </section>
   );

@@ -1,6 +1,7 @@
 // What can be done with a node, wherever it is clicked: run to it, watch it, see its line, copy its name.
-import { t } from "../i18n";
+
 import type { Box } from "../graph/scene";
+import { t } from "../i18n";
 import { activeWatch, chooseNode, editing, editorStart } from "../state/debug";
 import { change } from "../state/route";
 import { command, edit, graph, noControl } from "../state/run";
@@ -15,11 +16,28 @@ export function nodeMenu(key: string, x: number, y: number): void {
   const name = model.name(item);
   const scope = model.isScope(item);
   const items: (MenuItem | null)[] = [
-    { icon: "runTo", text: t("menu.runTo"), key: "Ctrl+F10", off: noControl.peek() !== "" || model.node[item] < 0, act: () => void runTo(key) },
-    { icon: "circle", text: scope ? t("menu.watchScope") : t("menu.watch"), key: "F9", off: noControl.peek() !== "", act: () => watchNode(key) },
+    {
+      icon: "runTo",
+      text: t("menu.runTo"),
+      key: "Ctrl+F10",
+      off: noControl.peek() !== "" || model.node[item] < 0,
+      act: () => void runTo(key),
+    },
+    {
+      icon: "circle",
+      text: scope ? t("menu.watchScope") : t("menu.watch"),
+      key: "F9",
+      off: noControl.peek() !== "",
+      act: () => watchNode(key),
+    },
     null,
     { icon: "file", text: t("menu.source"), off: model.node[item] < 0, act: () => chooseNode(key, { tab: "source" }) },
-    { icon: "scalars", text: t("menu.history"), off: model.node[item] < 0, act: () => chooseNode(key, { tab: "history" }) },
+    {
+      icon: "scalars",
+      text: t("menu.history"),
+      off: model.node[item] < 0,
+      act: () => chooseNode(key, { tab: "history" }),
+    },
     { icon: "copy", text: t("menu.copy"), act: () => void copy(name) },
   ];
   if (scope) {
@@ -37,8 +55,18 @@ export function manyMenu(boxes: readonly Box[], x: number, y: number): void {
   const names = items.map((item) => model.name(item));
   const n = names.length;
   openMenu(x, y, [
-    { icon: "circle", text: t("menu.watchMany", { n }), off: noControl.peek() !== "", act: () => void watchMany(items, "watch_scope") },
-    { icon: "ring", text: t("menu.unwatchMany", { n }), off: noControl.peek() !== "" || activeWatch.peek() === null, act: () => void watchMany(items, "unwatch_scope") },
+    {
+      icon: "circle",
+      text: t("menu.watchMany", { n }),
+      off: noControl.peek() !== "",
+      act: () => void watchMany(items, "watch_scope"),
+    },
+    {
+      icon: "ring",
+      text: t("menu.unwatchMany", { n }),
+      off: noControl.peek() !== "" || activeWatch.peek() === null,
+      act: () => void watchMany(items, "unwatch_scope"),
+    },
     null,
     { icon: "copy", text: t("menu.copyMany", { n }), act: () => void copy(names.join("\n")) },
   ]);
@@ -50,7 +78,9 @@ async function watchMany(items: readonly number[], op: "watch_scope" | "unwatch_
   const watchpoint = activeWatch.peek();
   if (!model) return;
   if (watchpoint === null) {
-    editorStart.value = { on: items.map((item) => (model.isScope(item) ? `${model.name(item)}*` : `${model.name(item)}:output`)).join(" ") };
+    editorStart.value = {
+      on: items.map((item) => (model.isScope(item) ? `${model.name(item)}*` : `${model.name(item)}:output`)).join(" "),
+    };
     editing.value = "new";
     return;
   }
@@ -59,7 +89,13 @@ async function watchMany(items: readonly number[], op: "watch_scope" | "unwatch_
 
 function refold(key: string): void {
   const link = new URLSearchParams(location.search).get("open") ?? "";
-  change({ open: link.split(";").filter((one) => one !== `${key}[*]`).join(";") || "-" });
+  change({
+    open:
+      link
+        .split(";")
+        .filter((one) => one !== `${key}[*]`)
+        .join(";") || "-",
+  });
 }
 
 export async function runTo(key: string): Promise<void> {

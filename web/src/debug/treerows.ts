@@ -9,7 +9,8 @@ export function treeRows(model: Model, open: ReadonlySet<number>): number[] {
   while (stack.length) {
     const item = stack.pop() as number;
     rows.push(item);
-    if (open.has(item)) for (let at = model.children[item].length - 1; at >= 0; at -= 1) stack.push(model.children[item][at]);
+    if (open.has(item))
+      for (let at = model.children[item].length - 1; at >= 0; at -= 1) stack.push(model.children[item][at]);
   }
   return rows;
 }
@@ -30,15 +31,17 @@ export class Sums {
   }
 }
 
-export function hitSums(model: Model, hits: readonly HitView[]): { all: Sums; origins: Sums } {
+/** Hits below an item, and whether the verdict's node is there. */
+export function hitSums(model: Model, hits: readonly HitView[], guilty: string): { all: Sums; guilty: number } {
   const all = new Map<number, number>();
-  const origins = new Map<number, number>();
   for (const hit of hits) {
-    const item = model.find(hit.node);
-    all.set(item, (all.get(item) ?? 0) + 1);
-    if (hit.birth === "origin") origins.set(item, (origins.get(item) ?? 0) + 1);
+    const item = model.itemOfHit(hit);
+    if (item > 0) all.set(item, (all.get(item) ?? 0) + 1);
   }
-  return { all: new Sums(model, (item) => all.get(item) ?? 0), origins: new Sums(model, (item) => origins.get(item) ?? 0) };
+  return {
+    all: new Sums(model, (item) => all.get(item) ?? 0),
+    guilty: guilty ? (model.exact(guilty) ?? 0) : 0,
+  };
 }
 
 export type Dot = "all" | "some" | "none";
@@ -73,7 +76,10 @@ export function membership(watch: Pick<WatchpointView, "nodes" | "on" | "but">):
 
 function globOf(pattern: string): RegExp {
   const node = pattern.split(/[:@#~]/)[0] || "*";
-  const text = node.replace(/[.+^${}()|\\]/g, "\\$&").replace(/\*/g, ".*").replace(/\?/g, ".");
+  const text = node
+    .replace(/[.+^${}()|\\]/g, "\\$&")
+    .replace(/\*/g, ".*")
+    .replace(/\?/g, ".");
   try {
     return new RegExp(`^${text}$`, "s");
   } catch {

@@ -54,12 +54,20 @@ export class TensorWindow {
       const known = this.shapes.get(address);
       if (!text && known) text = defaultSlice(known);
       if (text && known) parseSlice(text, known);
-      let answer = await askBinary<TensorHeader>(path, { ...desk.query, address, slice: text, want: ["stats", "hist:64"] }, mine.signal);
+      let answer = await askBinary<TensorHeader>(
+        path,
+        { ...desk.query, address, slice: text, want: ["stats", "hist:64"] },
+        mine.signal,
+      );
       const shape = answer.header.shape;
       this.shapes.set(address, shape);
       if (!slice && !text && shape.length > 2) {
         text = defaultSlice(shape);
-        answer = await askBinary<TensorHeader>(path, { ...desk.query, address, slice: text, want: ["stats", "hist:64"] }, mine.signal);
+        answer = await askBinary<TensorHeader>(
+          path,
+          { ...desk.query, address, slice: text, want: ["stats", "hist:64"] },
+          mine.signal,
+        );
       }
       const sliced = parseSlice(text, shape);
       const [rows, columns] = planeOf(answer.header.sliced_shape);
@@ -78,8 +86,19 @@ export class TensorWindow {
   }
 
   /** The next element that is not finite, as row and column of the plane; null when there is none. */
-  async findBad(desk: Desk, address: string, slice: string, after: number, way: "next" | "previous"): Promise<number[] | null> {
-    const answer = await askBinary<TensorHeader>(desk.path, { ...desk.query, address, slice, want: [`find:${way}:${after}`] });
+  async findBad(
+    desk: Desk,
+    address: string,
+    slice: string,
+    after: number,
+    way: "next" | "previous",
+  ): Promise<number[] | null> {
+    const answer = await askBinary<TensorHeader>(desk.path, {
+      ...desk.query,
+      address,
+      slice,
+      want: [`find:${way}:${after}`],
+    });
     return answer.header.found?.index ?? null;
   }
 }
@@ -99,22 +118,34 @@ export async function lookAtBoth(desk: Desk, side: Side, end: AbortSignal): Prom
     const answer = await askBinary<ComparisonHeader>(path, { ...query, want: ["stats"] }, end);
     const { header } = answer;
     const [rows, columns] = planeOf(header.sliced_shape);
-    const source = new TileSource(rows, columns, side.mode === "a" || side.mode === "b" ? (header.a_stats?.dtype ?? "float32") : "float64", async (pool, row, column, tall, wide, stop) => {
-      const want = [`tile:${row},${column},${tall},${wide}`, ...(pool > 1 ? [`pool:${pool}`] : [])];
-      const tile = await askBinary<ComparisonHeader>(path, { ...query, want }, stop);
-      const [r, c] = planeOf(tile.header.data_shape);
-      return { values: valuesOf(tile.data, tile.header.data_dtype), rows: r, columns: c };
-    });
-    return { state: "ready", pane: { header, source, sliced: parseSlice("", header.sliced_shape), shape: header.sliced_shape }, address: header.a };
+    const source = new TileSource(
+      rows,
+      columns,
+      side.mode === "a" || side.mode === "b" ? (header.a_stats?.dtype ?? "float32") : "float64",
+      async (pool, row, column, tall, wide, stop) => {
+        const want = [`tile:${row},${column},${tall},${wide}`, ...(pool > 1 ? [`pool:${pool}`] : [])];
+        const tile = await askBinary<ComparisonHeader>(path, { ...query, want }, stop);
+        const [r, c] = planeOf(tile.header.data_shape);
+        return { values: valuesOf(tile.data, tile.header.data_dtype), rows: r, columns: c };
+      },
+    );
+    return {
+      state: "ready",
+      pane: { header, source, sliced: parseSlice("", header.sliced_shape), shape: header.sliced_shape },
+      address: header.a,
+    };
   } catch (error) {
     return failure(error);
   }
 }
 
-function failure(error: unknown): { state: "missing"; reason: string; text: string } | { state: "wrong"; text: string; example: string } {
+function failure(
+  error: unknown,
+): { state: "missing"; reason: string; text: string } | { state: "wrong"; text: string; example: string } {
   if (error instanceof SliceError) return { state: "wrong", text: error.message, example: error.example };
   if (error instanceof HubError) {
-    if (error.code === "AddressError" && /slice|axis|indices/.test(error.message)) return { state: "wrong", text: error.message, example: "" };
+    if (error.code === "AddressError" && /slice|axis|indices/.test(error.message))
+      return { state: "wrong", text: error.message, example: "" };
     return { state: "missing", reason: error.reason || error.code, text: error.message };
   }
   return { state: "missing", reason: "unknown", text: String((error as Error).message) };

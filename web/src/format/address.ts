@@ -14,11 +14,15 @@ const PARTS = /^([^:@#~]*)(?:~(\d+))?(?::([a-z_]+)(?:\.(\d+))?)?(?:@(\d+))?(?:#(
 /** Null for text that is no address. */
 export function parseAddress(text: string): Address | null {
   const found = PARTS.exec(text);
-  if (!found || !found[1]) return null;
+  if (!found?.[1]) return null;
   const whole = (part: string | undefined): number | null => (part === undefined ? null : Number(part));
   return {
-    node: found[1], role: found[3] ?? "output", slot: whole(found[4]) ?? 0, call: whole(found[2]) ?? 1,
-    step: whole(found[5]), rank: whole(found[6]),
+    node: found[1],
+    role: found[3] ?? "output",
+    slot: whole(found[4]) ?? 0,
+    call: whole(found[2]) ?? 1,
+    step: whole(found[5]),
+    rank: whole(found[6]),
   };
 }
 
@@ -46,4 +50,16 @@ export function scopeOf(name: string): string {
 export function shortName(name: string, most = 44): string {
   if (name.length <= most) return name;
   return `…${name.slice(name.length - most + 1)}`;
+}
+
+/** A name cut in its middle: where it is (the block's number) and what it is (the operator) both stay. */
+export function middle(name: string, most = 36): string {
+  if (name.length <= most) return name;
+  const cut = Math.max(name.lastIndexOf("/"), name.lastIndexOf("."));
+  const end = name.slice(cut > 0 ? cut : Math.ceil(name.length / 2));
+  const tail = end.length > most - 5 ? end.slice(end.length - (most - 5)) : end;
+  const kept = Math.max(4, most - 1 - tail.length);
+  const block = [...name.slice(0, cut > 0 ? cut : 0).matchAll(/\.\d+(?=\.|$)/g)].pop();
+  if (block?.index === undefined || block.index + block[0].length <= kept) return `${name.slice(0, kept)}…${tail}`;
+  return `${name.slice(0, Math.max(2, kept - block[0].length - 1))}…${block[0]}…${tail}`;
 }

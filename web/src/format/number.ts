@@ -37,7 +37,9 @@ export function honest(columns: Record<string, readonly Num[]>, statistic: strin
   const plain = (columns[statistic] ?? []).map((one) => num(one));
   if (["nan", "pos_inf", "neg_inf", "zeros", "negatives", "positives", "count"].includes(statistic)) return plain;
   const { nan, pos_inf: up, neg_inf: down } = columns;
-  return plain.map((one, at) => (num(nan?.[at]) > 0 ? Number.NaN : num(up?.[at]) > 0 ? Infinity : num(down?.[at]) > 0 ? -Infinity : one));
+  return plain.map((one, at) =>
+    num(nan?.[at]) > 0 ? Number.NaN : num(up?.[at]) > 0 ? Infinity : num(down?.[at]) > 0 ? -Infinity : one,
+  );
 }
 
 /** One cell of a tensor: integers are never rounded, booleans are T and F. */
@@ -95,8 +97,20 @@ export function shape(dims: readonly number[]): string {
 }
 
 const SHORT: Record<string, string> = {
-  float64: "f64", float32: "f32", float16: "f16", bfloat16: "bf16", float8_e4m3fn: "f8", float8_e5m2: "f8",
-  int64: "i64", int32: "i32", int16: "i16", int8: "i8", uint8: "u8", bool: "bool", complex64: "c64", complex128: "c128",
+  float64: "f64",
+  float32: "f32",
+  float16: "f16",
+  bfloat16: "bf16",
+  float8_e4m3fn: "f8",
+  float8_e5m2: "f8",
+  int64: "i64",
+  int32: "i32",
+  int16: "i16",
+  int8: "i8",
+  uint8: "u8",
+  bool: "bool",
+  complex64: "c64",
+  complex128: "c128",
 };
 
 export function dtype(name: string): string {

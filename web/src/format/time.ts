@@ -2,7 +2,12 @@
 import { lang } from "../i18n";
 
 const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
-  ["year", 31_536_000], ["month", 2_592_000], ["day", 86_400], ["hour", 3600], ["minute", 60], ["second", 1],
+  ["year", 31_536_000],
+  ["month", 2_592_000],
+  ["day", 86_400],
+  ["hour", 3600],
+  ["minute", 60],
+  ["second", 1],
 ];
 
 export function ago(unixSeconds: number, now: number = Date.now() / 1000): string {

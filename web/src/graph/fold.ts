@@ -60,7 +60,14 @@ export function unfolded(scope: string): string {
 }
 
 /** The children of a scope as they are shown. `alone`: these stand by themselves. */
-export function entries(model: Model, hash: Int32Array, scope: number, fold: boolean, alone: (item: number) => boolean, hit: (item: number) => boolean = () => false): Entry[] {
+export function entries(
+  model: Model,
+  hash: Int32Array,
+  scope: number,
+  fold: boolean,
+  alone: (item: number) => boolean,
+  hit: (item: number) => boolean = () => false,
+): Entry[] {
   const children = model.children[scope];
   const shown: Entry[] = [];
   for (let at = 0; at < children.length; ) {
@@ -72,13 +79,21 @@ export function entries(model: Model, hash: Int32Array, scope: number, fold: boo
   return chunks(model, scope, shown);
 }
 
-function alikeFrom(model: Model, hash: Int32Array, children: number[], at: number, alone: (item: number) => boolean, hit: (item: number) => boolean): number[] {
+function alikeFrom(
+  model: Model,
+  hash: Int32Array,
+  children: number[],
+  at: number,
+  alone: (item: number) => boolean,
+  hit: (item: number) => boolean,
+): number[] {
   const one = children[at];
   if (!model.isScope(one) || alone(one)) return [one];
   const alike = [one];
   for (let next = at + 1; next < children.length; next += 1) {
     const other = children[next];
-    if (hash[other] !== hash[one] || model.size[other] !== model.size[one] || alone(other) || hit(other) !== hit(one)) break;
+    if (hash[other] !== hash[one] || model.size[other] !== model.size[one] || alone(other) || hit(other) !== hit(one))
+      break;
     alike.push(other);
   }
   return alike;

@@ -41,15 +41,26 @@ export function layout(pieces: readonly Piece[], wires: readonly Wire[]): Drawin
   const loose: number[] = [];
   const linked: number[] = [];
   for (let at = 0; at < count; at += 1) (wired[at] ? linked : pieces[at].aside ? strip : loose).push(at);
+  loose.sort((a, b) => pieces[a].order - pieces[b].order || a - b);
+  const first = linked.reduce((least, at) => Math.min(least, pieces[at].order), Infinity);
+  const early = linked.length ? loose.filter((at) => pieces[at].order < first) : [];
+  const late = loose.filter((at) => !early.includes(at));
   const core = layered(pieces, wires, linked);
-  const widest = Math.max(core.w, 220, Math.sqrt(loose.reduce((sum, at) => sum + (pieces[at].w + GAP_X) * (pieces[at].h + GAP_X), 0)) * 1.4);
+  const widest = Math.max(
+    core.w,
+    220,
+    Math.sqrt(loose.reduce((sum, at) => sum + (pieces[at].w + GAP_X) * (pieces[at].h + GAP_X), 0)) * 1.4,
+  );
   const top = rows(pieces, strip, widest, 0, STRIP_GAP, x, y);
-  const coreTop = top.h ? top.h + 20 : 0;
-  const bottom = rows(pieces, loose, widest, coreTop + core.h + (core.h ? GAP_Y : 0), GAP_X, x, y);
-  const w = Math.max(core.w, top.w, bottom.w);
+  const stripEnd = top.h ? top.h + 20 : 0;
+  const before = rows(pieces, early, widest, stripEnd, GAP_X, x, y);
+  const coreTop = stripEnd + (before.h ? before.h + GAP_Y : 0);
+  const bottom = rows(pieces, late, widest, coreTop + core.h + (core.h ? GAP_Y : 0), GAP_X, x, y);
+  const w = Math.max(core.w, top.w, before.w, bottom.w);
   const centre = (part: { w: number }): number => (w - part.w) / 2;
   for (const at of strip) x[at] += centre(top);
-  for (const at of loose) x[at] += centre(bottom);
+  for (const at of early) x[at] += centre(before);
+  for (const at of late) x[at] += centre(bottom);
   for (const at of linked) {
     x[at] = core.x[at] + centre(core);
     y[at] = core.y[at] + coreTop;
@@ -60,12 +71,34 @@ export function layout(pieces: readonly Piece[], wires: readonly Wire[]): Drawin
       route[at + 1] += coreTop;
     }
   }
-  const h = loose.length ? bottom.end : coreTop + core.h || top.h;
+  const h = late.length ? bottom.end : core.h ? coreTop + core.h : before.h ? before.end : top.h;
   return { x, y, w, h, routes: core.routes };
 }
 
+/** The same drawing with data flowing to the right: laid out on its side, and turned back. */
+export function sideways(pieces: readonly Piece[], wires: readonly Wire[]): Drawing {
+  const turned = layout(
+    pieces.map((piece) => ({ ...piece, w: piece.h, h: piece.w })),
+    wires,
+  );
+  const routes = turned.routes.map((route) => {
+    const out: number[] = [];
+    for (let at = 0; at < route.length; at += 2) out.push(route[at + 1], route[at]);
+    return out;
+  });
+  return { x: turned.y, y: turned.x, w: turned.h, h: turned.w, routes };
+}
+
 /** Pieces that no line reaches, in rows. */
-function rows(pieces: readonly Piece[], which: number[], widest: number, y0: number, gap: number, x: Float64Array, y: Float64Array) {
+function rows(
+  pieces: readonly Piece[],
+  which: number[],
+  widest: number,
+  y0: number,
+  gap: number,
+  x: Float64Array,
+  y: Float64Array,
+) {
   let left = 0;
   let top = y0;
   let tall = 0;
@@ -144,19 +177,22 @@ function ranks(pieces: readonly Piece[], linked: number[], from: number[], to: n
   const rank = new Int32Array(pieces.length);
   for (const at of order) for (const next of outs[at]) rank[next] = Math.max(rank[next], rank[at] + 1);
   // What nothing feeds comes down to just above its first consumer.
-  for (const at of order) if (incoming[at] === 0 && outs[at].length) rank[at] = Math.min(...outs[at].map((next) => rank[next])) - 1;
+  for (const at of order)
+    if (incoming[at] === 0 && outs[at].length) rank[at] = Math.min(...outs[at].map((next) => rank[next])) - 1;
   return rank;
 }
 
 function sweep(layers: number[][], above: number[][], below: number[][], total: number): void {
   const place = new Float64Array(total);
-  const weigh = (side: number[][]) => (at: number): number => {
-    const list = side[at];
-    if (!list.length) return place[at];
-    let sum = 0;
-    for (const one of list) sum += place[one];
-    return sum / list.length;
-  };
+  const weigh =
+    (side: number[][]) =>
+    (at: number): number => {
+      const list = side[at];
+      if (!list.length) return place[at];
+      let sum = 0;
+      for (const one of list) sum += place[one];
+      return sum / list.length;
+    };
   const number = (layer: number[]): void => layer.forEach((at, position) => (place[at] = position - layer.length / 2));
   layers.forEach(number);
   for (let round = 0; round < SWEEPS; round += 1) {
@@ -173,7 +209,13 @@ function sweep(layers: number[][], above: number[][], below: number[][], total: 
 }
 
 /** Centres: every layer near the mean of its neighbours, in order and without overlap. */
-function coordinates(layers: number[][], above: number[][], below: number[][], width: number[], real: number): Float64Array {
+function coordinates(
+  layers: number[][],
+  above: number[][],
+  below: number[][],
+  width: number[],
+  real: number,
+): Float64Array {
   const x = new Float64Array(width.length);
   for (const layer of layers) {
     let left = 0;
@@ -193,7 +235,13 @@ function coordinates(layers: number[][], above: number[][], below: number[][], w
         const list = side.length ? side : down ? below[at] : above[at];
         return list.length ? list.reduce((sum, one) => sum + x[one], 0) / list.length : x[at];
       });
-      settle(layer, wanted, layer.map((at) => (at >= real ? 3 : 1)), width, x);
+      settle(
+        layer,
+        wanted,
+        layer.map((at) => (at >= real ? 3 : 1)),
+        width,
+        x,
+      );
     }
   }
   return x;
@@ -227,8 +275,14 @@ function settle(layer: number[], wanted: number[], weight: number[], width: numb
 }
 
 function placed(
-  pieces: readonly Piece[], wires: readonly Wire[], up: boolean[], layers: number[][], chains: number[][],
-  centre: Float64Array, width: number[], out: Layered,
+  pieces: readonly Piece[],
+  wires: readonly Wire[],
+  up: boolean[],
+  layers: number[][],
+  chains: number[][],
+  centre: Float64Array,
+  width: number[],
+  out: Layered,
 ): Layered {
   let left = Infinity;
   let right = -Infinity;

@@ -1,8 +1,9 @@
 // Which boxes carry a star, a dot or an accent, for the scene as it is folded now.
+import type { Flow } from "../state/flow";
 import type { HitView, WatchpointView } from "../types.gen";
 import type { Model } from "./model";
 import type { Marks } from "./paint";
-import type { Scene } from "./scene";
+import type { Box, Scene } from "./scene";
 
 /** For an item the box that stands for it in this scene. */
 export class Boxes {
@@ -30,23 +31,37 @@ export class Boxes {
 export interface Seen {
   selected: number;
   current: string;
+  /** Without masks, which are meant. */
   hits: readonly HitView[];
+  /** The node of the verdict. */
+  guilty: string;
   watch: readonly WatchpointView[];
   heat: Map<number, number>;
+  flow: Flow | null;
   colourBy: Marks["colourBy"];
 }
 
 export function marksFor(model: Model, scene: Scene, boxes: Boxes, seen: Seen, hovered: number): Marks {
   const marks: Marks = {
-    selected: seen.selected > 0 ? boxes.of(seen.selected) : -1, hovered, current: seen.current ? boxes.of(model.find(seen.current)) : -1,
-    hits: new Map(), origins: new Set(), watched: new Set(), trace: new Map(), ways: [], colourBy: seen.colourBy, heat: new Map(),
+    selected: seen.selected > 0 ? boxes.of(seen.selected) : -1,
+    hovered,
+    current: seen.current ? boxes.of(model.find(seen.current)) : -1,
+    hits: new Map(),
+    origins: new Set(),
+    watched: new Set(),
+    trace: new Map(),
+    ways: [],
+    colourBy: seen.colourBy,
+    heat: new Map(),
+    flow: null,
   };
   for (const hit of seen.hits) {
-    const box = boxes.of(model.find(hit.node));
-    if (box <= 0) continue;
-    marks.hits.set(box, (marks.hits.get(box) ?? 0) + 1);
-    if (hit.birth === "origin") marks.origins.add(box);
+    const item = model.itemOfHit(hit);
+    const box = item > 0 ? boxes.of(item) : 0;
+    if (box > 0) marks.hits.set(box, (marks.hits.get(box) ?? 0) + 1);
   }
+  const guilty = seen.guilty ? boxes.of(model.find(seen.guilty)) : 0;
+  if (guilty > 0) marks.origins.add(guilty);
   for (const watch of seen.watch) {
     // Only members chosen by hand are dotted: a pattern that fits everything would dot everything.
     if (watch.enabled) for (const node of watch.nodes) marks.watched.add(boxes.of(model.find(node)));
@@ -55,8 +70,20 @@ export function marksFor(model: Model, scene: Scene, boxes: Boxes, seen: Seen, h
     const box = boxes.of(item);
     marks.heat.set(box, Math.max(marks.heat.get(box) ?? 0, heat));
   }
+  if (seen.flow) marks.flow = flowOf(scene, seen.flow);
   if (seen.selected > 0) trace(model, scene, boxes, seen.selected, marks);
   return marks;
+}
+
+/** By box: the earliest of what lies in it. */
+function flowOf(scene: Scene, flow: Flow): Marks["flow"] {
+  const earliest = (times: Float64Array, box: Box): number =>
+    box.kind === "stack" ? Math.min(...box.members.map((item) => times[item])) : times[box.item];
+  return {
+    at: flow.at,
+    made: Float64Array.from(scene.boxes, (box) => earliest(flow.made, box)),
+    bad: Float64Array.from(scene.boxes, (box) => earliest(flow.bad, box)),
+  };
 }
 
 function trace(model: Model, scene: Scene, boxes: Boxes, item: number, marks: Marks): void {

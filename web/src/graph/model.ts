@@ -33,6 +33,8 @@ export class Model {
   first: Int32Array;
   last: Int32Array;
   private readonly scopeItems: Record<string, Int32Array> = {};
+  /** Outermost scope or node by name → the root module it belongs to. */
+  private readonly owner = new Map<string, string>();
   private edgesBySource: Int32Array[] | null = null;
   private edgesByTarget: Int32Array[] | null = null;
 
@@ -47,6 +49,7 @@ export class Model {
     this.depth = new Int32Array(most);
     this.itemOfNode = new Int32Array(nodes.name.length).fill(-1);
     this.add("", "", -1);
+    this.findRoots();
     for (let index = 0; index < nodes.name.length; index += 1) this.place(index);
     this.parent = this.parent.slice(0, this.count);
     this.node = this.node.slice(0, this.count);
@@ -96,6 +99,16 @@ export class Model {
   /** The item of exactly this key or name; undefined when the graph does not know it. */
   exact(name: string): number | undefined {
     return this.byKey.get(name) ?? this.byKey.get(BACKWARD + name) ?? this.byKey.get(LOSS + name);
+  }
+
+  /**
+   * Where a hit is marked: a gradient in the backward part, never on the module it passed on its way back; a weight
+   * that an update made bad nowhere, because every scope around it would look guilty. 0 for nowhere.
+   */
+  itemOfHit(hit: { node: string; role: string }): number {
+    if (hit.role === "param") return 0;
+    if (!hit.role.startsWith("grad")) return this.find(hit.node);
+    return this.byKey.get(BACKWARD + hit.node) ?? 0;
   }
 
   /** From below the root down to the item itself. */
@@ -153,6 +166,28 @@ export class Model {
     return item;
   }
 
+  /**
+   * The modules of a network stand beside its root in their names (`GPT`, `tok`, `blocks.0`): the root's own operators
+   * (`GPT/add`) would be in a box of their own, with lines there and back. Its children belong into it.
+   */
+  private findRoots(): void {
+    const { nodes, scopes, graphs } = this.columns;
+    const isRoot = new Set<string>();
+    nodes.name.forEach((name, index) => {
+      if (nodes.kind[index] === "module" && nodes.scope[index] === 0 && graphs[nodes.graph[index]] === name)
+        isRoot.add(name);
+    });
+    if (!isRoot.size) return;
+    nodes.name.forEach((name, index) => {
+      const root = graphs[nodes.graph[index]];
+      if (!isRoot.has(root) || nodes.kind[index] === "operator") return;
+      let scope = nodes.scope[index];
+      while (scope > 0 && scopes.parent[scope] > 0) scope = scopes.parent[scope];
+      const top = scope > 0 ? scopes.name[scope] : name;
+      if (top !== root && !isRoot.has(top)) this.owner.set(top, root);
+    });
+  }
+
   private place(index: number): void {
     const { nodes } = this.columns;
     const phase = nodes.phase[index];
@@ -161,7 +196,8 @@ export class Model {
     const key = mark + name;
     let item = this.byKey.get(key);
     if (item === undefined) {
-      const parent = this.scope(nodes.scope[index], mark);
+      const own = nodes.scope[index] === 0 ? this.ownerOf(name, mark) : -1;
+      const parent = own >= 0 ? own : this.scope(nodes.scope[index], mark);
       const cut = Math.max(name.lastIndexOf("/"), name.lastIndexOf("."));
       item = this.add(key, cut > 0 ? name.slice(cut + 1) : name, parent);
     }
@@ -184,7 +220,18 @@ export class Model {
     if (scope === 0 || (mark === LOSS && name === SCRIPT)) {
       return mark === "" ? 0 : (this.byKey.get(mark) ?? this.add(mark, mark, 0));
     }
-    return this.byKey.get(mark + name) ?? this.add(mark + name, scopes.label[scope], this.scope(scopes.parent[scope], mark));
+    const outer = scopes.parent[scope] === 0 ? this.ownerOf(name, mark) : -1;
+    return (
+      this.byKey.get(mark + name) ??
+      this.add(mark + name, scopes.label[scope], outer >= 0 ? outer : this.scope(scopes.parent[scope], mark))
+    );
+  }
+
+  /** The item of the root module that this outermost name belongs to; -1 for none. */
+  private ownerOf(name: string, mark: string): number {
+    const root = this.owner.get(name);
+    if (root === undefined) return -1;
+    return this.byKey.get(mark + root) ?? this.add(mark + root, root, this.scope(0, mark));
   }
 
   /** Orders and sizes from the leaves up, then children in execution order, parameters first. */
@@ -208,7 +255,8 @@ export class Model {
       this.size[parent] += this.size[item];
       if (!this.isParameter(item)) this.order[parent] = Math.min(this.order[parent], this.order[item]);
     }
-    const compare = (a: number, b: number): number => Number(this.isParameter(b)) - Number(this.isParameter(a)) || this.order[a] - this.order[b] || a - b;
+    const compare = (a: number, b: number): number =>
+      Number(this.isParameter(b)) - Number(this.isParameter(a)) || this.order[a] - this.order[b] || a - b;
     for (const list of this.children) {
       if (list.some((item, at) => at > 0 && compare(list[at - 1], item) > 0)) list.sort(compare);
     }

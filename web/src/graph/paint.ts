@@ -1,7 +1,8 @@
 // The graph on a canvas: only what is in sight, and only as much of it as can be read at this size.
 import { colour } from "../state/prefs";
 import { type Family, family } from "./classes";
-import type { Box, Line, Scene } from "./scene";
+import { lines, ways } from "./lines";
+import type { Box, Scene } from "./scene";
 
 export interface Camera {
   /** Screen pixels per unit, and where the scene's origin is on the screen. */
@@ -25,15 +26,43 @@ export interface Marks {
   colourBy: "family" | "depth" | "heat" | "error";
   /** Box → 0 … 1, when colouring by a measured value; of an error up to ½ is rounding. */
   heat: Map<number, number>;
+  /** While the scrubber stands somewhere: by box, when it was made and when it was bad, and where the scrubber is. */
+  flow: { at: number; made: Float64Array; bad: Float64Array } | null;
 }
 
-interface Colours {
+export interface Colours {
   [name: string]: string;
 }
 
 const NAMES = [
-  "bg0", "bg1", "bg2", "bg3", "fg1", "fg2", "line", "edge", "soft", "accent", "accent-bg", "error", "warning", "ok", "nan", "cold", "hot", "s0", "s1",
-  "op-matmul", "op-norm", "op-act", "op-elem", "op-reduce", "op-shape", "op-param", "op-loss", "op-comm",
+  "bg0",
+  "bg1",
+  "bg2",
+  "bg3",
+  "fg1",
+  "fg2",
+  "line",
+  "edge",
+  "soft",
+  "accent",
+  "accent-bg",
+  "error",
+  "warning",
+  "ok",
+  "nan",
+  "cold",
+  "hot",
+  "s0",
+  "s1",
+  "op-matmul",
+  "op-norm",
+  "op-act",
+  "op-elem",
+  "op-reduce",
+  "op-shape",
+  "op-param",
+  "op-loss",
+  "op-comm",
 ];
 
 export function colours(): Colours {
@@ -52,7 +81,15 @@ function familyOf(type: string): Family {
   return found;
 }
 
-export function paint(ctx: CanvasRenderingContext2D, w: number, h: number, scene: Scene, camera: Camera, marks: Marks, c: Colours): number {
+export function paint(
+  ctx: CanvasRenderingContext2D,
+  w: number,
+  h: number,
+  scene: Scene,
+  camera: Camera,
+  marks: Marks,
+  c: Colours,
+): number {
   const { k } = camera;
   const left = -camera.x / k;
   const top = -camera.y / k;
@@ -73,12 +110,23 @@ export function paint(ctx: CanvasRenderingContext2D, w: number, h: number, scene
   lines(ctx, scene, k, { left, top, right, bottom }, marks, c);
   scene.boxes.forEach((one, index) => {
     if (one.open || index === 0 || !inSight(one) || one.w * k < 1) return;
+    ctx.globalAlpha = later(marks, index) ? 0.35 : 1;
     closedBox(ctx, one, k, marks, index, c);
     drawn += 1;
   });
+  ctx.globalAlpha = 1;
   ways(ctx, scene, k, marks, c);
   ctx.restore();
   return drawn;
+}
+
+/** Not made yet at the place where the scrubber stands. */
+function later(marks: Marks, index: number): boolean {
+  return marks.flow !== null && !(marks.flow.made[index] <= marks.flow.at);
+}
+
+function badNow(marks: Marks, index: number): boolean {
+  return marks.flow !== null && marks.flow.bad[index] <= marks.flow.at;
 }
 
 function rounded(ctx: CanvasRenderingContext2D, one: { x: number; y: number; w: number; h: number }, r: number): void {
@@ -132,6 +180,7 @@ function closedBox(ctx: CanvasRenderingContext2D, one: Box, k: number, marks: Ma
 
 function fill(one: Box, index: number, marks: Marks, c: Colours): string {
   const heat = marks.heat.get(index);
+  if (badNow(marks, index)) return mixed(c.bg2, c.nan, 0.35);
   if (marks.colourBy === "heat") return heat === undefined ? c.bg2 : mixed(c.bg2, c.hot, heat);
   if (marks.colourBy === "error") return heat === undefined ? c.bg0 : erring(heat, c);
   if (one.kind === "scope" || one.kind === "stack" || marks.colourBy === "depth") return c.bg3;
@@ -151,10 +200,20 @@ function mixed(a: string, b: string, share: number): string {
 }
 
 function border(ctx: CanvasRenderingContext2D, index: number, marks: Marks, k: number, c: Colours): void {
-  const bad = marks.hits.has(index);
+  const bad = marks.hits.has(index) || badNow(marks, index);
   const strong = index === marks.selected || bad || index === marks.hovered;
   ctx.lineWidth = strong ? Math.max(2, 1.5 / k) : Math.max(1, 0.6 / k);
-  ctx.strokeStyle = index === marks.selected ? c.accent : marks.origins.has(index) ? c.warning : bad ? c.error : index === marks.hovered ? c.edge : c.line;
+  ctx.strokeStyle = badNow(marks, index)
+    ? c.nan
+    : index === marks.selected
+      ? c.accent
+      : marks.origins.has(index)
+        ? c.warning
+        : bad
+          ? c.nan
+          : index === marks.hovered
+            ? c.edge
+            : c.line;
   ctx.stroke();
 }
 
@@ -163,7 +222,7 @@ function signs(ctx: CanvasRenderingContext2D, one: Box, index: number, marks: Ma
   const size = Math.max(1, 0.7 / k);
   if (marks.watched.has(index)) dot(ctx, one.x, one.y + one.h / 2, 3.5 * size, c.accent);
   if (marks.origins.has(index)) star(ctx, one.x + one.w, one.y, 8 * size, c.warning);
-  else if (marks.hits.has(index)) dot(ctx, one.x + one.w - 2, one.y + 2, 4 * size, c.error);
+  else if (marks.hits.has(index)) dot(ctx, one.x + one.w - 2, one.y + 2, 4 * size, c.nan);
   if (index === marks.current) here(ctx, one.x, one.y + one.h / 2, size, c);
 }
 
@@ -178,7 +237,12 @@ function here(ctx: CanvasRenderingContext2D, x: number, y: number, size: number,
   ctx.fill();
 }
 
-function label(ctx: CanvasRenderingContext2D, one: Box, body: { x: number; y: number; w: number; h: number }, c: Colours): void {
+function label(
+  ctx: CanvasRenderingContext2D,
+  one: Box,
+  body: { x: number; y: number; w: number; h: number },
+  c: Colours,
+): void {
   ctx.textBaseline = "middle";
   ctx.fillStyle = c.fg1;
   const middle = body.y + body.h / 2 + 0.5;
@@ -255,112 +319,4 @@ function star(ctx: CanvasRenderingContext2D, x: number, y: number, r: number, st
   ctx.closePath();
   ctx.fillStyle = style;
   ctx.fill();
-}
-
-interface Sight { left: number; top: number; right: number; bottom: number }
-
-function lines(ctx: CanvasRenderingContext2D, scene: Scene, k: number, sight: Sight, marks: Marks, c: Colours): void {
-  const simple = k < 0.25;
-  const traced: [Line, "in" | "out"][] = [];
-  ctx.strokeStyle = c.edge;
-  ctx.globalAlpha = simple ? 0.6 : 0.9;
-  scene.lines.forEach((line, index) => {
-    const way = marks.trace.get(index);
-    if (way) traced.push([line, way]);
-    else if (touches(line, sight)) stroke(ctx, line, simple, Math.max(0.7 / k, Math.min(4, 1 + Math.log2(line.count) * 0.6)));
-  });
-  ctx.globalAlpha = 1;
-  ctx.strokeStyle = c.accent;
-  for (const [line] of traced) if (touches(line, sight)) stroke(ctx, line, simple, Math.max(2, 1.6 / k));
-  if (simple) return;
-  ctx.fillStyle = c.edge;
-  scene.lines.forEach((line, index) => {
-    const p = line.points;
-    if (p.length < 4 || !touches(line, sight)) return;
-    ctx.fillStyle = marks.trace.has(index) ? c.accent : c.edge;
-    const downward = p[p.length - 1] > p[p.length - 3];
-    arrow(ctx, p[p.length - 2], p[p.length - 1], downward ? 1 : -1);
-  });
-}
-
-function ways(ctx: CanvasRenderingContext2D, scene: Scene, k: number, marks: Marks, c: Colours): void {
-  ctx.strokeStyle = c.accent;
-  ctx.lineWidth = Math.max(1.4, 1.2 / k);
-  ctx.setLineDash([5, 4]);
-  for (const [from, to] of marks.ways) {
-    const a = scene.boxes[from];
-    const b = scene.boxes[to];
-    const x0 = a.x + a.w / 2;
-    const y0 = a.y + a.h;
-    const x1 = b.x + b.w / 2;
-    const half = (y0 + b.y) / 2;
-    ctx.beginPath();
-    ctx.moveTo(x0, y0);
-    ctx.bezierCurveTo(x0, half, x1, half, x1, b.y);
-    ctx.stroke();
-  }
-  ctx.setLineDash([]);
-}
-
-function touches(line: Line, sight: Sight): boolean {
-  const p = line.points;
-  let low = Infinity;
-  let high = -Infinity;
-  let least = Infinity;
-  let most = -Infinity;
-  for (let at = 0; at < p.length; at += 2) {
-    least = Math.min(least, p[at]);
-    most = Math.max(most, p[at]);
-    low = Math.min(low, p[at + 1]);
-    high = Math.max(high, p[at + 1]);
-  }
-  return least < sight.right && most > sight.left && low < sight.bottom && high > sight.top;
-}
-
-function stroke(ctx: CanvasRenderingContext2D, line: Line, simple: boolean, width: number): void {
-  const p = line.points;
-  if (p.length < 4) return;
-  ctx.lineWidth = width;
-  ctx.beginPath();
-  ctx.moveTo(p[0], p[1]);
-  for (let at = 2; at < p.length; at += 2) {
-    if (simple) ctx.lineTo(p[at], p[at + 1]);
-    else {
-      const half = (p[at - 1] + p[at + 1]) / 2;
-      ctx.bezierCurveTo(p[at - 2], half, p[at], half, p[at], p[at + 1]);
-    }
-  }
-  ctx.stroke();
-}
-
-function arrow(ctx: CanvasRenderingContext2D, x: number, y: number, way: 1 | -1): void {
-  ctx.beginPath();
-  ctx.moveTo(x - 4, y - 6 * way);
-  ctx.lineTo(x, y);
-  ctx.lineTo(x + 4, y - 6 * way);
-  ctx.closePath();
-  ctx.fill();
-}
-
-/** The whole scene in a corner, and where we are in it. */
-export function minimap(ctx: CanvasRenderingContext2D, w: number, h: number, scene: Scene, camera: Camera, view: { w: number; h: number }, marks: Marks, c: Colours): void {
-  const k = Math.min(w / scene.w, h / scene.h);
-  const dx = (w - scene.w * k) / 2;
-  const dy = (h - scene.h * k) / 2;
-  ctx.fillStyle = c.bg1;
-  ctx.fillRect(0, 0, w, h);
-  scene.boxes.forEach((one, index) => {
-    if (index === 0 || one.w * k < 0.4) return;
-    const bad = marks.hits.has(index) && !one.open;
-    ctx.fillStyle = marks.origins.has(index) ? c.warning : bad ? c.error : one.open ? c.bg2 : c.edge;
-    ctx.globalAlpha = one.open ? 0.5 : 1;
-    ctx.fillRect(dx + one.x * k, dy + one.y * k, Math.max(1, one.w * k), Math.max(1, one.h * k));
-  });
-  ctx.globalAlpha = 1;
-  ctx.strokeStyle = c.accent;
-  ctx.lineWidth = 1.5;
-  const box = { x: dx - (camera.x / camera.k) * k, y: dy - (camera.y / camera.k) * k, w: (view.w / camera.k) * k, h: (view.h / camera.k) * k };
-  const x0 = Math.max(0.75, box.x);
-  const y0 = Math.max(0.75, box.y);
-  ctx.strokeRect(x0, y0, Math.max(2, Math.min(w - 0.75, box.x + box.w) - x0), Math.max(2, Math.min(h - 0.75, box.y + box.h) - y0));
 }

@@ -1,5 +1,6 @@
 // The canvas and its camera: draws when something changed, follows the pointer, keeps the clicked box under it.
-import { colours, type Camera, type Marks, minimap, paint } from "./paint";
+import { minimap } from "./minimap";
+import { type Camera, colours, type Marks, paint } from "./paint";
 import type { Box, Scene } from "./scene";
 
 const LEAST_ZOOM = 0.02;
@@ -11,8 +12,17 @@ export class Painter {
   camera: Camera = { k: 1, x: 0, y: 0 };
   scene: Scene | null = null;
   marks: Marks = {
-    selected: -1, hovered: -1, current: -1, hits: new Map(), origins: new Set(), watched: new Set(), trace: new Map(), ways: [],
-    colourBy: "family", heat: new Map(),
+    selected: -1,
+    hovered: -1,
+    current: -1,
+    hits: new Map(),
+    origins: new Set(),
+    watched: new Set(),
+    trace: new Map(),
+    ways: [],
+    colourBy: "family",
+    heat: new Map(),
+    flow: null,
   };
   w = 0;
   h = 0;
@@ -69,6 +79,7 @@ export class Painter {
     this.drawn = paint(ctx, this.w, this.h, this.scene, this.camera, this.marks, this.c);
     this.drawBand(ctx);
     const small = this.map.getContext("2d");
+    this.map.hidden = this.allInSight();
     if (small && !this.map.hidden) {
       small.setTransform(ratio, 0, 0, ratio, 0, 0);
       minimap(small, MAP_W, MAP_H, this.scene, this.camera, this, this.marks, this.c);
@@ -85,7 +96,11 @@ export class Painter {
       const { k, x, y } = this.camera;
       const [left, right] = [(Math.min(band.x0, band.x1) - x) / k, (Math.max(band.x0, band.x1) - x) / k];
       const [top, bottom] = [(Math.min(band.y0, band.y1) - y) / k, (Math.max(band.y0, band.y1) - y) / k];
-      this.picked = this.scene.boxes.flatMap((one, index) => (index > 0 && !one.open && one.x < right && one.x + one.w > left && one.y < bottom && one.y + one.h > top ? [index] : []));
+      this.picked = this.scene.boxes.flatMap((one, index) =>
+        index > 0 && !one.open && one.x < right && one.x + one.w > left && one.y < bottom && one.y + one.h > top
+          ? [index]
+          : [],
+      );
     }
     this.draw();
     return this.picked;
@@ -111,6 +126,20 @@ export class Painter {
     ctx.globalAlpha = 1;
   }
 
+  /** Nothing lies outside of the window: a map of it would only cover it. */
+  private allInSight(): boolean {
+    const { k, x, y } = this.camera;
+    const scene = this.scene;
+    const slack = 24;
+    return (
+      scene !== null &&
+      x >= -slack &&
+      y >= -slack &&
+      x + scene.w * k <= this.w + slack &&
+      y + scene.h * k <= this.h + slack
+    );
+  }
+
   fit(): void {
     if (!this.scene || !this.w) return;
     const k = Math.min(1.1, Math.max(LEAST_ZOOM, Math.min((this.w - 32) / this.scene.w, (this.h - 32) / this.scene.h)));
@@ -123,7 +152,8 @@ export class Painter {
     this.fit();
     if (this.camera.k >= 0.55) return;
     const k = 0.8;
-    this.set({ k, x: (this.w - this.scene.w * k) / 2, y: 8 });
+    if (this.scene.way === "right") this.set({ k, x: 8, y: (this.h - this.scene.h * k) / 2 });
+    else this.set({ k, x: (this.w - this.scene.w * k) / 2, y: 8 });
   }
 
   zoom(factor: number, x = this.w / 2, y = this.h / 2): void {
@@ -158,7 +188,11 @@ export class Painter {
       if (mine !== this.flight) return;
       const share = still ? 1 : Math.min(1, (now - began) / 150);
       const eased = 1 - (1 - share) ** 3;
-      this.camera = { k: from.k + (goal.k - from.k) * eased, x: from.x + (goal.x - from.x) * eased, y: from.y + (goal.y - from.y) * eased };
+      this.camera = {
+        k: from.k + (goal.k - from.k) * eased,
+        x: from.x + (goal.x - from.x) * eased,
+        y: from.y + (goal.y - from.y) * eased,
+      };
       this.drawNow();
       if (share < 1) requestAnimationFrame(move);
       else this.moved(this.camera);
@@ -166,11 +200,26 @@ export class Painter {
     move(began);
   }
 
+  /** Bring a box into sight at the present size, without a flight: the scrubber moves on every frame. */
+  follow(index: number): void {
+    const box = this.scene?.boxes[index];
+    if (!box || !this.w) return;
+    const { k } = this.camera;
+    this.flight += 1;
+    this.camera = { k, x: this.w / 2 - (box.x + box.w / 2) * k, y: this.h / 2 - (box.y + Math.min(box.h, 40) / 2) * k };
+    this.draw();
+  }
+
   inSight(index: number): boolean {
     const box = this.scene?.boxes[index];
     if (!box) return false;
     const { k, x, y } = this.camera;
-    return box.x * k + x > 0 && (box.x + box.w) * k + x < this.w && box.y * k + y > 0 && (box.y + Math.min(box.h, 40)) * k + y < this.h;
+    return (
+      box.x * k + x > 0 &&
+      (box.x + box.w) * k + x < this.w &&
+      box.y * k + y > 0 &&
+      (box.y + Math.min(box.h, 40)) * k + y < this.h
+    );
   }
 
   /** A new scene in which this box is where it was. */

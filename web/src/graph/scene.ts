@@ -1,7 +1,7 @@
 // What is drawn: the visible boxes with their places, and the edges between them, lifted to the scope both lie in.
 // Everything below a closed box is one box; all edges between two boxes are one line, the thicker the more.
 import { entries, type Stack, structure, unfolded } from "./fold";
-import { layout, type Piece, type Wire } from "./layout";
+import { layout, type Piece, sideways, type Wire } from "./layout";
 import type { Model } from "./model";
 
 export type BoxKind = "scope" | "operator" | "parameter" | "stack";
@@ -32,9 +32,15 @@ export interface Line {
   to: number;
   count: number;
   points: number[];
+  /** Goes past boxes that lie between: a residual, a skip. */
+  skip: boolean;
 }
 
+/** Where data flows to. */
+export type Way = "down" | "right";
+
 export interface Scene {
+  way: Way;
   boxes: Box[];
   lines: Line[];
   w: number;
@@ -49,6 +55,7 @@ export interface Wish {
   /** Items with hits: their stacks hold nothing else. */
   hit?: number[];
   fold: boolean;
+  way?: Way;
 }
 
 const MOST_LINES_OF_ONE = 8;
@@ -76,7 +83,12 @@ export class SceneMaker {
       if (level[0] !== 0 && boxes + more > AUTO_BOXES) break;
       boxes += more;
       for (const scope of level) if (scope !== 0) open.push(this.model.key[scope]);
-      level = shown.flat().filter((one): one is number => typeof one === "number" && this.model.isScope(one) && !/^[∇]/u.test(this.model.key[one]));
+      level = shown
+        .flat()
+        .filter(
+          (one): one is number =>
+            typeof one === "number" && this.model.isScope(one) && !/^[∇]/u.test(this.model.key[one]),
+        );
     }
     return open;
   }
@@ -86,7 +98,7 @@ export class SceneMaker {
     const boxes = this.visible(wish);
     const represent = this.representatives(boxes);
     const lines = this.lift(boxes, represent);
-    const scene = this.place(boxes, lines);
+    const scene = this.place(boxes, lines, wish.way ?? "down");
     scene.ms = performance.now() - began;
     return scene;
   }
@@ -106,9 +118,17 @@ export class SceneMaker {
     for (let at = 0; at < boxes.length; at += 1) {
       const one = boxes[at];
       if (!one.open) continue;
-      const inside = one.kind === "stack"
-        ? one.members
-        : entries(model, hash, one.item, wish.fold && !open.has(unfolded(one.key)), (item) => alone[item] === 1, (item) => hit[item] === 1);
+      const inside =
+        one.kind === "stack"
+          ? one.members
+          : entries(
+              model,
+              hash,
+              one.item,
+              wish.fold && !open.has(unfolded(one.key)),
+              (item) => alone[item] === 1,
+              (item) => hit[item] === 1,
+            );
       for (const entry of inside) {
         if (typeof entry === "number") {
           if (model.type(entry).startsWith("profiler.")) continue; // the framework's own bookkeeping computes nothing
@@ -151,7 +171,7 @@ export class SceneMaker {
       const key = a * boxes.length + b;
       const line = found.get(key);
       if (line) line.count += 1;
-      else found.set(key, { from: a, to: b, count: 1, points: [] });
+      else found.set(key, { from: a, to: b, count: 1, points: [], skip: false });
     }
     return this.stubbed(boxes, [...found.values()]);
   }
@@ -167,7 +187,7 @@ export class SceneMaker {
     });
   }
 
-  private place(boxes: Box[], lines: Line[]): Scene {
+  private place(boxes: Box[], lines: Line[], way: Way): Scene {
     const { model } = this;
     const children: number[][] = boxes.map(() => []);
     boxes.forEach((one, index) => {
@@ -185,12 +205,15 @@ export class SceneMaker {
         return { w, h, order: model.order[item], aside: kind === "parameter" };
       });
       const wires: Wire[] = within[at].map((line) => ({ from: slot[line.from], to: slot[line.to] }));
-      const drawing = layout(pieces, wires);
+      const drawing = way === "right" ? sideways(pieces, wires) : layout(pieces, wires);
       children[at].forEach((child, position) => {
         boxes[child].x = drawing.x[position] + PAD;
         boxes[child].y = drawing.y[position] + HEAD + 8;
       });
-      within[at].forEach((line, index) => (line.points = drawing.routes[index]));
+      within[at].forEach((line, index) => {
+        line.points = drawing.routes[index];
+        line.skip = line.points.length > 4;
+      });
       one.w = Math.max(one.w, drawing.w + 2 * PAD);
       one.h = drawing.h + HEAD + 8 + PAD;
       const spare = (one.w - drawing.w) / 2 - PAD;
@@ -209,7 +232,7 @@ export class SceneMaker {
         }
       }
     });
-    return { boxes, lines, w: boxes[0].w, h: boxes[0].h, ms: 0 };
+    return { boxes, lines, w: boxes[0].w, h: boxes[0].h, ms: 0, way };
   }
 }
 
@@ -256,8 +279,21 @@ function box(model: Model, item: number, parent: number, depth: number, open: bo
   const label = model.label[item];
   const type = model.type(item);
   const one: Box = {
-    item, key: model.key[item], label, type, kind, open, parent, depth, count: model.size[item], x: 0, y: 0, w: 0, h: 0,
-    stubs: [], members: [],
+    item,
+    key: model.key[item],
+    label,
+    type,
+    kind,
+    open,
+    parent,
+    depth,
+    count: model.size[item],
+    x: 0,
+    y: 0,
+    w: 0,
+    h: 0,
+    stubs: [],
+    members: [],
   };
   if (kind === "parameter") {
     one.w = Math.min(150, textWidth(label, 6.1) + 16);
@@ -276,8 +312,20 @@ function box(model: Model, item: number, parent: number, depth: number, open: bo
 function stackBox(model: Model, of: Stack, parent: number, depth: number, open: boolean): Box {
   const inner = of.kind === "fold" ? model.type(of.members[0]) : "";
   return {
-    item: of.members[0], key: of.key, label: of.label, type: of.kind, kind: "stack", open, parent, depth,
-    count: of.members.length, x: 0, y: 0, w: Math.max(130, textWidth(of.label, 7.4) + 66, textWidth(inner, 6) + 30), h: 46,
-    stubs: [], members: of.members,
+    item: of.members[0],
+    key: of.key,
+    label: of.label,
+    type: of.kind,
+    kind: "stack",
+    open,
+    parent,
+    depth,
+    count: of.members.length,
+    x: 0,
+    y: 0,
+    w: Math.max(130, textWidth(of.label, 7.4) + 66, textWidth(inner, 6) + 30),
+    h: 46,
+    stubs: [],
+    members: of.members,
   };
 }

@@ -10,7 +10,8 @@ export function badness(table: ComparisonTable, row: number): number {
   const { verdict, relative, expected } = table.rows;
   if (verdict[row] === "identical") return 0;
   const share = Math.log10(Math.max(1e-12, num(relative[row] ?? "NaN")) / Math.max(1e-12, num(expected[row] ?? 0)));
-  if (verdict[row] === "noise") return Math.min(NOISE_MOST, Math.max(0.12, NOISE_MOST + (Number.isFinite(share) ? share : 0) * 0.15));
+  if (verdict[row] === "noise")
+    return Math.min(NOISE_MOST, Math.max(0.12, NOISE_MOST + (Number.isFinite(share) ? share : 0) * 0.15));
   if (verdict[row] !== "different" || !Number.isFinite(share)) return 1;
   return Math.min(1, 0.62 + Math.max(0, share) * 0.06);
 }
@@ -52,7 +53,15 @@ export function placesOf(table: ComparisonTable, model: Model, side: "a" | "b", 
 
 /** The row to show for a place: its first cause, else its first difference, else its first row; scopes ask inside. */
 export function rowAt(places: Places, table: ComparisonTable, model: Model, item: number): number {
-  const rows = [...places.rows].filter(([one]) => one === item || model.contains(item, one)).flatMap(([, list]) => list).sort((a, b) => a - b);
+  const rows = [...places.rows]
+    .filter(([one]) => one === item || model.contains(item, one))
+    .flatMap(([, list]) => list)
+    .sort((a, b) => a - b);
   const { verdict, part } = table.rows;
-  return rows.find((row) => part[row] === "cause") ?? rows.find((row) => verdict[row] !== "identical" && verdict[row] !== "noise") ?? rows[0] ?? -1;
+  return (
+    rows.find((row) => part[row] === "cause") ??
+    rows.find((row) => verdict[row] !== "identical" && verdict[row] !== "noise") ??
+    rows[0] ??
+    -1
+  );
 }

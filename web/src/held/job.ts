@@ -27,7 +27,9 @@ export class Worker<T> {
   async start(question: unknown): Promise<void> {
     this.generation += 1;
     const mine = this.generation;
-    const say = (work: Work<T>): void => { if (mine === this.generation) this.work.value = work; };
+    const say = (work: Work<T>): void => {
+      if (mine === this.generation) this.work.value = work;
+    };
     say({ state: "working", job: null });
     try {
       let job = await post<JobView>(this.path, question);

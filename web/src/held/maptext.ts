@@ -59,9 +59,16 @@ export function withLayout(text: string, left: string, layout: string): string {
 export function withIgnored(text: string, side: "left" | "right", name: string): string {
   const lines = text.split("\n");
   const place = section(lines, "ignore");
-  const at = place ? lines.findIndex((line, index) => index >= place[0] && index < place[1] && keyOf(line) === side) : -1;
+  const at = place
+    ? lines.findIndex((line, index) => index >= place[0] && index < place[1] && keyOf(line) === side)
+    : -1;
   if (at >= 0 && !lines[at].includes("]")) return text; // a list over several lines is for hands
-  const held = at >= 0 ? [...lines[at].slice(lines[at].indexOf("[")).matchAll(/"((?:[^"\\]|\\.)*)"|'([^']*)'/g)].map((found) => found[1] ?? found[2]) : [];
+  const held =
+    at >= 0
+      ? [...lines[at].slice(lines[at].indexOf("[")).matchAll(/"((?:[^"\\]|\\.)*)"|'([^']*)'/g)].map(
+          (found) => found[1] ?? found[2],
+        )
+      : [];
   if (held.includes(name)) return text;
   return withLine(text, "ignore", side, `${side} = [${[...held, name].map(quoted).join(", ")}]`);
 }

@@ -35,7 +35,21 @@ export function SeriesNote() {
   const told = series.value?.of === query.value.a ? series.value : null;
   if (!told || told.names.length < 2) return null;
   const title = told.names.join("\n");
-  if (!told.read) return <button title={title} onClick={() => void fetchSeries(told.of, true)}>{w("series.read", { n: count(told.names.length), size: bytes(told.bytes) })}</button>;
+  if (!told.read)
+    return (
+      <button title={title} onClick={() => void fetchSeries(told.of, true)}>
+        {w("series.read", { n: count(told.names.length), size: bytes(told.bytes) })}
+      </button>
+    );
   const stuck = told.unchanged.length;
-  return <span class={`pill ${stuck ? "tone-warning" : "tone-ok"}`} title={title} data-test="series"><Icon name={stuck ? "ring" : "check"} /><span>{stuck ? w("series.stuck", { n: count(stuck), of: count(told.names.length) }) : w("series.moved", { of: count(told.names.length) })}</span></span>;
+  return (
+    <span class={`pill ${stuck ? "tone-warning" : "tone-ok"}`} title={title} data-test="series">
+      <Icon name={stuck ? "ring" : "check"} />
+      <span>
+        {stuck
+          ? w("series.stuck", { n: count(stuck), of: count(told.names.length) })
+          : w("series.moved", { of: count(told.names.length) })}
+      </span>
+    </span>
+  );
 }

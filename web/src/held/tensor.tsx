@@ -17,9 +17,20 @@ export function HeldTensor({ of, address }: { of: string; address: string }) {
   });
   const loaded = eyes.loaded.value;
   if (loaded.state === "ready" && loaded.address === address) {
-    return <TensorPane pane={loaded.pane} desk={{ path: "things/tensor", query: { of } }} window={eyes} download={api("things/npy", { of, address })} />;
+    return (
+      <TensorPane
+        pane={loaded.pane}
+        desk={{ path: "things/tensor", query: { of } }}
+        window={eyes}
+        download={api("things/npy", { of, address })}
+      />
+    );
   }
   if (loaded.state === "wrong") return <WrongSlice text={loaded.text} example={loaded.example} />;
   if (loaded.state === "missing") return <NotHere address={address} reason={loaded.reason} text={loaded.text} />;
-  return <div class="empty"><p>{t("loading")}</p></div>;
+  return (
+    <div class="empty">
+      <p>{t("loading")}</p>
+    </div>
+  );
 }

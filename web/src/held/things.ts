@@ -17,9 +17,16 @@ export async function fetchThings(): Promise<void> {
 }
 
 /** `name@120#3` taken apart; a name may hold both marks itself when it is one of the hub's. */
-export function parseMoment(text: string, names: ReadonlySet<string>): { name: string; step: number | null; rank: number | null } {
+export function parseMoment(
+  text: string,
+  names: ReadonlySet<string>,
+): { name: string; step: number | null; rank: number | null } {
   const found = names.has(text) ? null : /^(.+?)(?:@(\d+))?(?:#(\d+))?$/.exec(text);
-  return { name: found?.[1] ?? text, step: found?.[2] === undefined ? null : Number(found[2]), rank: found?.[3] === undefined ? null : Number(found[3]) };
+  return {
+    name: found?.[1] ?? text,
+    step: found?.[2] === undefined ? null : Number(found[2]),
+    rank: found?.[3] === undefined ? null : Number(found[3]),
+  };
 }
 
 export function momentText(name: string, step: number | null, rank: number | null): string {

@@ -1,7 +1,7 @@
 // The words of the pages about dumps, comparisons and checkpoints: a dictionary of their own, fetched with them.
 import { fill, lang } from "../i18n";
-import { en } from "./words.en";
-import { zh } from "./words.zh";
+import { en } from "./words.en.gen";
+import { zh } from "./words.zh.gen";
 
 export type Word = keyof typeof en;
 const WORDS: Record<"en" | "zh", Record<Word, string>> = { en, zh };

@@ -1,8 +1,8 @@
 // The page's words: typed keys, so that a word missing in one language fails the build, switched without a reload.
 import { effect, signal } from "@preact/signals";
 import { remembered } from "../state/remembered";
-import { en } from "./en";
-import { zh } from "./zh";
+import { en } from "./en.gen";
+import { zh } from "./zh.gen";
 
 export type Lang = "en" | "zh";
 export type Key = keyof typeof en;
@@ -43,4 +43,10 @@ export function said(prefix: string, name: string, filled: Record<string, string
 /** Whether there are words for this key made from data. */
 export function knows(prefix: string, name: string): boolean {
   return `${prefix}.${name}` in en;
+}
+
+/** `KEY.one` for one of it, else the key itself; Chinese says both alike. */
+export function plural(key: Key, n: number): Key {
+  const one = `${key}.one`;
+  return n === 1 && one in en ? (one as Key) : key;
 }

@@ -50,7 +50,9 @@ export interface Binary<H> {
 
 /** A tile of a tensor or of a comparison. */
 export async function askBinary<H>(
-  path: string, query: Record<string, QueryValue>, signal?: AbortSignal,
+  path: string,
+  query: Record<string, QueryValue>,
+  signal?: AbortSignal,
 ): Promise<Binary<H>> {
   const answer = await request(api(path, query), { signal });
   return unframe<H>(await answer.arrayBuffer());

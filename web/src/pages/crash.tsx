@@ -56,13 +56,22 @@ export function CrashPage() {
     const known = list.value?.run === run ? list.value.known : null;
     const id = place.value.path[3] ?? known?.records[0]?.id;
     if (!run || !id) return;
-    ask<CrashReport>(`runs/${encodeURIComponent(run)}/records/${encodeURIComponent(id)}`, { lang: lang.value }).then((answer) => {
-      if (runName.peek() === run) report.value = { run, told: answer };
-    }, (error: HubError) => (problem.value = error.message));
+    ask<CrashReport>(`runs/${encodeURIComponent(run)}/records/${encodeURIComponent(id)}`, { lang: lang.value }).then(
+      (answer) => {
+        if (runName.peek() === run) report.value = { run, told: answer };
+      },
+      (error: HubError) => (problem.value = error.message),
+    );
   });
   const known = list.value?.run === runName.value ? list.value.known : null;
   const told = report.value?.run === runName.value ? report.value.told : null;
-  if (problem.value) return <div class="empty"><h2>{t("crash.none", { run: runName.value })}</h2><p>{problem.value}</p></div>;
+  if (problem.value)
+    return (
+      <div class="empty">
+        <h2>{t("crash.none", { run: runName.value })}</h2>
+        <p>{problem.value}</p>
+      </div>
+    );
   if (known && !known.records.length) return <None canMake={known.can_make} />;
   return told ? <Told told={told} known={known} /> : <div class="empty">{t("loading")}</div>;
 }
@@ -72,7 +81,13 @@ function None({ canMake }: { canMake: boolean }) {
     <div class="empty">
       <h2>{t("crash.none", { run: runName.value })}</h2>
       <p>{canMake ? t("crash.noneHelp") : t("crash.noneLive")}</p>
-      {canMake ? <button class="main" data-test="make-record" onClick={() => void makeOne()}>{t("crash.add")}</button> : <pre>misstep record {runName.value}</pre>}
+      {canMake ? (
+        <button class="main" data-test="make-record" onClick={() => void makeOne()}>
+          {t("crash.add")}
+        </button>
+      ) : (
+        <pre>misstep record {runName.value}</pre>
+      )}
     </div>
   );
 }
@@ -81,12 +96,21 @@ function Told({ told, known }: { told: CrashReport; known: RecordList | null }) 
   const one = culprit(told);
   const many = told.endings.length > 1;
   const bad = isBad(one.event);
-  const usual: Tab = told.kind === "hang" && many ? "ranks" : told.threads.length || Object.keys(told.stacks).length ? "stack" : "order";
+  const usual: Tab =
+    told.kind === "hang" && many ? "ranks" : told.threads.length || Object.keys(told.stacks).length ? "stack" : "order";
   const tabs = TABS.filter((tab) => tab !== "ranks" || many);
   const tab = tabs.includes(query.value.tab as Tab) ? (query.value.tab as Tab) : usual;
   const panels: Record<Tab, () => VNode> = {
-    stack: () => <Stacks report={told} />, order: () => <Order report={told} />, memory: () => <Memory report={told} />, ranks: () => <Ranks report={told} />,
-    log: () => <section class="card">{told.log.length ? <pre tabIndex={0}>{told.log.join("\n")}</pre> : <p class="dim">{t("crash.noLog")}</p>}</section>, env: () => <Facts report={told} />,
+    stack: () => <Stacks report={told} />,
+    order: () => <Order report={told} />,
+    memory: () => <Memory report={told} />,
+    ranks: () => <Ranks report={told} />,
+    log: () => (
+      <section class="card">
+        {told.log.length ? <pre tabIndex={0}>{told.log.join("\n")}</pre> : <p class="dim">{t("crash.noLog")}</p>}
+      </section>
+    ),
+    env: () => <Facts report={told} />,
   };
   const walk = (event: KeyboardEvent): void => {
     const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
@@ -99,43 +123,128 @@ function Told({ told, known }: { told: CrashReport; known: RecordList | null }) 
   return (
     <div class="scroll grow pad column gap crash" tabIndex={0} data-test="crash">
       <div class="row wrap">
-        <span class="dim nowrap">{moment(told.time)} · {told.host}</span>
+        <span class="dim nowrap">
+          {moment(told.time)} · {told.host}
+        </span>
         {known && known.records.length > 1 && (
-          <label class="field">{t("crash.record")}
-            <select value={told.record} onChange={(event) => go(["runs", runName.value, "crash", event.currentTarget.value], { tab: query.value.tab })}>
-              {known.records.map((each) => <option key={each.id} value={each.id}>{said("crash.record", each.id)} · {clock(new Date(each.time * 1000))}</option>)}
+          <label class="field">
+            {t("crash.record")}
+            <select
+              value={told.record}
+              onChange={(event) =>
+                go(["runs", runName.value, "crash", event.currentTarget.value], { tab: query.value.tab })
+              }
+            >
+              {known.records.map((each) => (
+                <option key={each.id} value={each.id}>
+                  {said("crash.record", each.id)} · {clock(new Date(each.time * 1000))}
+                </option>
+              ))}
             </select>
           </label>
         )}
         <span class="grow" />
-        <a class="button" href={link(["runs", runName.value, "debug"], { node: one.spot.node || null, rank: one.rank || null })}><Icon name="debug" />{t("stats.open")}</a>
-        <button onClick={() => void copy(plainReport(told))}><Icon name="copy" />{t("crash.copied")}</button>
-        <a class="button" download href={api(`runs/${encodeURIComponent(runName.value)}/records/${encodeURIComponent(told.record)}/zip`)}><Icon name="download" />{t("crash.download", { size: bytes(told.bytes) })}</a>
+        <a
+          class="button"
+          href={link(["runs", runName.value, "debug"], { node: one.spot.node || null, rank: one.rank || null })}
+        >
+          <Icon name="debug" />
+          {t("stats.open")}
+        </a>
+        <button onClick={() => void copy(plainReport(told))}>
+          <Icon name="copy" />
+          {t("crash.copied")}
+        </button>
+        <a
+          class="button"
+          download
+          href={api(`runs/${encodeURIComponent(runName.value)}/records/${encodeURIComponent(told.record)}/zip`)}
+        >
+          <Icon name="download" />
+          {t("crash.download", { size: bytes(told.bytes) })}
+        </a>
       </div>
       <dl class={`crash-head${bad ? "" : " fine"}`} data-test="summary">
-        <dt>{t("crash.what")}</dt><dd class="what">{what(one.event)}</dd>
-        <dt>{t("crash.where")}</dt><dd>{where(one.spot, many ? one.rank : null).join(" · ")}{one.spot.source && <span class="mono wrap-anywhere"> · {one.spot.source} <b>{one.spot.code}</b></span>}</dd>
-        <dt>{t("crash.before")}</dt><dd>{before(told).join(" · ")}</dd>
+        <dt>{t("crash.what")}</dt>
+        <dd class="what">{what(one.event)}</dd>
+        <dt>{t("crash.where")}</dt>
+        <dd>
+          {where(one.spot, many ? one.rank : null).join(" · ")}
+          {one.spot.source && (
+            <span class="mono wrap-anywhere">
+              {" "}
+              · {one.spot.source} <b>{one.spot.code}</b>
+            </span>
+          )}
+        </dd>
+        <dt>{t("crash.before")}</dt>
+        <dd>{before(told).join(" · ")}</dd>
       </dl>
       <div class="crash-two">
         <section class="card" data-test="causes">
           <h2>{t("crash.causes")}</h2>
           {told.causes.length ? (
-            <ol class="causes">{told.causes.map((cause) => (
-              <li key={cause.id}><h3>{cause.title}</h3><p>{cause.why}</p>{cause.advice && <p><b>{t("crash.try")}:</b> {cause.advice}</p>}</li>
-            ))}</ol>
-          ) : bad && <p class="dim">{t("crash.noCause")}</p>}
+            <ol class="causes">
+              {told.causes.map((cause) => (
+                <li key={cause.id}>
+                  <h3>{cause.title}</h3>
+                  <p>{cause.why}</p>
+                  {cause.advice && (
+                    <p>
+                      <b>{t("crash.try")}:</b> {cause.advice}
+                    </p>
+                  )}
+                </li>
+              ))}
+            </ol>
+          ) : (
+            bad && <p class="dim">{t("crash.noCause")}</p>
+          )}
         </section>
         <section class="card">
           <h2>{t("crash.events")}</h2>
-          <div class="scroll events" tabIndex={0}><table><tbody>{happened(told).map((event, at) => <tr key={at} class={event.kind === "step" ? "dim" : ""}><td class="mono dim">{clock(new Date(event.time * 1000))}</td>{many && <td class="number">{event.rank}</td>}<td>{said("crash.event", event.kind)}</td><td>{event.text}</td></tr>)}</tbody></table></div>
+          <div class="scroll events" tabIndex={0}>
+            <table>
+              <tbody>
+                {happened(told).map((event, at) => (
+                  <tr key={at} class={event.kind === "step" ? "dim" : ""}>
+                    <td class="mono dim">{clock(new Date(event.time * 1000))}</td>
+                    {many && <td class="number">{event.rank}</td>}
+                    <td>{said("crash.event", event.kind)}</td>
+                    <td>{event.text}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
         </section>
       </div>
-      {told.problems.length > 0 && <section class="card tone-warning"><h2>{t("crash.problems")}</h2>{told.problems.map((text) => <p key={text}>{text}</p>)}</section>}
+      {told.problems.length > 0 && (
+        <section class="card tone-warning">
+          <h2>{t("crash.problems")}</h2>
+          {told.problems.map((text) => (
+            <p key={text}>{text}</p>
+          ))}
+        </section>
+      )}
       <div class="tabs" role="tablist" aria-label={t("page.crash")} onKeyDown={walk}>
-        {tabs.map((name) => <button key={name} id={`crash-${name}`} role="tab" aria-selected={tab === name} aria-controls="crash-panel" tabIndex={tab === name ? 0 : -1} onClick={() => change({ tab: name })}>{said("crash.tab", name)}</button>)}
+        {tabs.map((name) => (
+          <button
+            key={name}
+            id={`crash-${name}`}
+            role="tab"
+            aria-selected={tab === name}
+            aria-controls="crash-panel"
+            tabIndex={tab === name ? 0 : -1}
+            onClick={() => change({ tab: name })}
+          >
+            {said("crash.tab", name)}
+          </button>
+        ))}
       </div>
-      <div id="crash-panel" role="tabpanel" aria-labelledby={`crash-${tab}`}>{panels[tab]()}</div>
+      <div id="crash-panel" role="tabpanel" aria-labelledby={`crash-${tab}`}>
+        {panels[tab]()}
+      </div>
     </div>
   );
 }

@@ -8,14 +8,22 @@ import { ask } from "../net/api";
 import { link, query } from "../state/route";
 import type { RunDetail } from "../types.gen";
 import { Icon } from "../ui/icons";
-import { size, Splitter } from "../ui/splitter";
+import { Splitter, size } from "../ui/splitter";
 
 const details = signal<Map<string, RunDetail>>(new Map());
 const wide = size("runs.details", 380, 260, 720);
 
 function facts(detail: RunDetail): Record<string, string> {
-  const plain = (prefix: string, all: Record<string, unknown>): [string, string][] => Object.entries(all).map(([name, value]) => [`${prefix}${name}`, typeof value === "string" ? value : JSON.stringify(value)]);
-  return Object.fromEntries([...plain("", detail.versions), ...plain("git ", detail.git), ...plain("", detail.settings)]);
+  const plain = (prefix: string, all: Record<string, unknown>): [string, string][] =>
+    Object.entries(all).map(([name, value]) => [
+      `${prefix}${name}`,
+      typeof value === "string" ? value : JSON.stringify(value),
+    ]);
+  return Object.fromEntries([
+    ...plain("", detail.versions),
+    ...plain("git ", detail.git),
+    ...plain("", detail.settings),
+  ]);
 }
 
 export function RunDetails({ run, other }: { run: string; other: string }) {
@@ -24,26 +32,55 @@ export function RunDetails({ run, other }: { run: string; other: string }) {
     for (const name of [query.value.focus, ...(query.value.sel ?? "").split(",")]) {
       if (!name || asked.current.has(name)) continue;
       asked.current.add(name);
-      void ask<RunDetail>(`runs/${encodeURIComponent(name)}`).then((answer) => (details.value = new Map(details.peek()).set(name, answer)), () => {});
+      void ask<RunDetail>(`runs/${encodeURIComponent(name)}`).then(
+        (answer) => (details.value = new Map(details.peek()).set(name, answer)),
+        () => {},
+      );
     }
   });
   const one = details.value.get(run);
   const two = other ? details.value.get(other) : undefined;
   const left = one ? facts(one) : {};
   const right = two ? facts(two) : null;
-  const names = [...new Set([...Object.keys(left), ...Object.keys(right ?? {})])].filter((name) => !right || left[name] !== right[name]);
+  const names = [...new Set([...Object.keys(left), ...Object.keys(right ?? {})])].filter(
+    (name) => !right || left[name] !== right[name],
+  );
   return (
     <>
       <Splitter of={wide} way="v" grows={-1} label={t("split.details")} />
       <aside class="panel" style={{ width: `${wide.value.value}px`, flex: "none" }} aria-label={t("runs.details")}>
-        <header><h2 class="cut">{run}</h2><span class="grow" /><a class="button" href={link(["runs", run, "debug"])}><Icon name="debug" />{t("runs.open")}</a><a class="button" href={link(["runs", run, "scalars"])}><Icon name="scalars" />{t("page.scalars")}</a></header>
+        <header>
+          <h2 class="cut">{run}</h2>
+          <span class="grow" />
+          <a class="button" href={link(["runs", run, "debug"])}>
+            <Icon name="debug" />
+            {t("runs.open")}
+          </a>
+          <a class="button" href={link(["runs", run, "scalars"])}>
+            <Icon name="scalars" />
+            {t("page.scalars")}
+          </a>
+        </header>
         <div class="scroll grow pad column gap" tabIndex={0}>
-          {one && <p class="dim">{moment(one.brief.started)} · {t("runs.steps", { n: count(one.last_step) })} · {seconds(one.seconds)}{one.exit_code !== null ? ` · ${t("runs.exit", { n: one.exit_code })}` : ""}</p>}
+          {one && (
+            <p class="dim">
+              {moment(one.brief.started)} · {t("runs.steps", { n: count(one.last_step) })} · {seconds(one.seconds)}
+              {one.exit_code !== null ? ` · ${t("runs.exit", { n: one.exit_code })}` : ""}
+            </p>
+          )}
           {one && one.brief.command.length > 0 && <pre>{one.brief.command.join(" ")}</pre>}
           {right && <p class="dim">{t("runs.diff", { other })}</p>}
-          <table><tbody>{names.map((name) => (
-            <tr key={name}><td class="dim nowrap">{name}</td><td class="mono wrap-anywhere">{left[name] ?? "–"}</td>{right && <td class="mono wrap-anywhere">{right[name] ?? "–"}</td>}</tr>
-          ))}</tbody></table>
+          <table>
+            <tbody>
+              {names.map((name) => (
+                <tr key={name}>
+                  <td class="dim nowrap">{name}</td>
+                  <td class="mono wrap-anywhere">{left[name] ?? "–"}</td>
+                  {right && <td class="mono wrap-anywhere">{right[name] ?? "–"}</td>}
+                </tr>
+              ))}
+            </tbody>
+          </table>
           {right && !names.length && <p>{t("runs.noDiff")}</p>}
         </div>
       </aside>

@@ -25,7 +25,11 @@ const curves = signal<Curve[]>([]);
 const loading = signal(false);
 
 export function ScalarsPage() {
-  const names = useComputed(() => (place.value.path[0] === "compare" ? (query.value.runs ?? "").split(",").filter(Boolean) : [runName.value, ...(query.value.with ?? "").split(",").filter(Boolean)]));
+  const names = useComputed(() =>
+    place.value.path[0] === "compare"
+      ? (query.value.runs ?? "").split(",").filter(Boolean)
+      : [runName.value, ...(query.value.with ?? "").split(",").filter(Boolean)],
+  );
   useSignalEffect(() => {
     const wanted = names.value;
     const which = query.value.rank;
@@ -36,11 +40,20 @@ export function ScalarsPage() {
       curves.value = all.flat();
       loading.value = false;
     });
-    return () => { alive = false; };
+    return () => {
+      alive = false;
+    };
   });
   useSignalEffect(() => {
     const news = fresh.value;
-    if (news) curves.value = curves.peek().map((one) => (one.run === news.run && one.series.tag === news.tag && one.series.rank === news.rank ? { ...one, series: longer(one.series, news.x, news.y) } : one));
+    if (news)
+      curves.value = curves
+        .peek()
+        .map((one) =>
+          one.run === news.run && one.series.tag === news.tag && one.series.rank === news.rank
+            ? { ...one, series: longer(one.series, news.x, news.y) }
+            : one,
+        );
   });
   const tags = TAGS.filter((tag) => curves.value.some((one) => one.series.tag === tag && one.series.x.length));
   const chosen = query.value.tags ? query.value.tags.split(",") : tags;
@@ -49,9 +62,18 @@ export function ScalarsPage() {
     <div class="column grow">
       <Tools tags={tags} chosen={chosen} names={names.value} />
       <div class="scroll grow pad">
-        {!tags.length && !loading.value && <div class="empty"><h2>{t("scalars.none")}</h2><p>{names.value.length ? t("scalars.noneHelp") : t("scalars.choose")}</p></div>}
+        {!tags.length && !loading.value && (
+          <div class="empty">
+            <h2>{t("scalars.none")}</h2>
+            <p>{names.value.length ? t("scalars.noneHelp") : t("scalars.choose")}</p>
+          </div>
+        )}
         <div class="charts">
-          {chosen.filter((tag) => tags.includes(tag)).map((tag) => <Curves key={tag} tag={tag} names={names.value} />)}
+          {chosen
+            .filter((tag) => tags.includes(tag))
+            .map((tag) => (
+              <Curves key={tag} tag={tag} names={names.value} />
+            ))}
           {names.value.length > 1 && tags.includes("loss") && <Apart names={names.value} base={base} />}
         </div>
       </div>
@@ -76,7 +98,12 @@ function longer(series: ScalarSeries, x: readonly number[], y: ScalarSeries["y"]
   const last = series.x[series.x.length - 1] ?? -1;
   const from = x.findIndex((one) => one > last);
   if (from < 0) return series;
-  return { ...series, x: [...series.x, ...x.slice(from)], y: [...series.y, ...y.slice(from)], total: series.total + x.length - from };
+  return {
+    ...series,
+    x: [...series.x, ...x.slice(from)],
+    y: [...series.y, ...y.slice(from)],
+    total: series.total + x.length - from,
+  };
 }
 
 function seriesOf(tag: string, names: string[], weight: number): Series[] {
@@ -85,7 +112,12 @@ function seriesOf(tag: string, names: string[], weight: number): Series[] {
     if (!found) return [];
     const y = found.series.y.map((one) => num(one));
     const plain: Series = { label: names.length > 1 ? run : said("tag", tag), x: found.series.x, y, colour };
-    return weight > 0 ? [{ ...plain, label: `${plain.label} ${t("scalars.raw")}`, faint: true }, { ...plain, y: smooth(y, weight) }] : [plain];
+    return weight > 0
+      ? [
+          { ...plain, label: `${plain.label} ${t("scalars.raw")}`, faint: true },
+          { ...plain, y: smooth(y, weight) },
+        ]
+      : [plain];
   });
 }
 
@@ -94,16 +126,28 @@ function Curves({ tag, names }: { tag: string; names: string[] }) {
   const series = useComputed(() => seriesOf(tag, names, Number(query.value.smooth ?? 0)));
   void weight;
   const thinned = curves.value.filter((one) => one.series.tag === tag && one.series.method === "min-max");
-  const bad = curves.value.filter((one) => one.series.tag === tag).reduce((sum, one) => sum + one.series.y.filter((y) => typeof y === "string").length, 0);
+  const bad = curves.value
+    .filter((one) => one.series.tag === tag)
+    .reduce((sum, one) => sum + one.series.y.filter((y) => typeof y === "string").length, 0);
   return (
     <figure class="card" data-test={`curve-${tag}`}>
-      <figcaption class="row"><h2>{knows("tag", tag) ? said("tag", tag) : tag}</h2>
+      <figcaption class="row">
+        <h2>{knows("tag", tag) ? said("tag", tag) : tag}</h2>
         {bad > 0 && <span class="chip nan">{t("scalars.bad", { n: count(bad) })}</span>}
         <span class="grow" />
-        {thinned.map((one) => <span key={one.run} class="dim">{t("scalars.thinned", { total: count(one.series.total), shown: count(one.series.x.length) })}</span>)}
+        {thinned.map((one) => (
+          <span key={one.run} class="dim">
+            {t("scalars.thinned", { total: count(one.series.total), shown: count(one.series.x.length) })}
+          </span>
+        ))}
         <More name={`${names.join("-")}-${tag}`} csv={() => curveCells(series.value)} />
       </figcaption>
-      <Chart series={series.value} height={230} scale={(query.value.y as ScaleKind) ?? "linear"} pick={(step) => change({ step })} />
+      <Chart
+        series={series.value}
+        height={230}
+        scale={(query.value.y as ScaleKind) ?? "linear"}
+        pick={(step) => change({ step })}
+      />
     </figure>
   );
 }
@@ -116,15 +160,38 @@ function Apart({ names, base }: { names: string[]; base: string }) {
   const others = all.filter((one) => one !== reference).map((one) => ({ one, gap: divergence(reference, one) }));
   return (
     <figure class="card" data-test="divergence">
-      <figcaption class="row"><h2>{t("scalars.apart", { base })}</h2><span class="grow" /><More name={`${base}-deviation`} csv={() => curveCells(others.map(({ one, gap }) => ({ label: one.label, x: gap.x, y: gap.y })))} /></figcaption>
-      <Chart height={230} scale="symlog" rules={[{ y: PER_MILLE, label: "±1 ‰" }, { y: -PER_MILLE, label: "" }]} series={others.map(({ one, gap }) => ({ label: one.label, x: gap.x, y: gap.y, colour: one.colour }))} />
+      <figcaption class="row">
+        <h2>{t("scalars.apart", { base })}</h2>
+        <span class="grow" />
+        <More
+          name={`${base}-deviation`}
+          csv={() => curveCells(others.map(({ one, gap }) => ({ label: one.label, x: gap.x, y: gap.y })))}
+        />
+      </figcaption>
+      <Chart
+        height={230}
+        scale="symlog"
+        rules={[
+          { y: PER_MILLE, label: "±1 ‰" },
+          { y: -PER_MILLE, label: "" },
+        ]}
+        series={others.map(({ one, gap }) => ({ label: one.label, x: gap.x, y: gap.y, colour: one.colour }))}
+      />
       {others.map(({ one, gap }) => {
         const at = gap.x.indexOf(gap.first ?? -1);
         const early = gap.first !== null && gap.x.indexOf(gap.first) === 0;
         return (
-          <p key={one.label} class={gap.first === null ? "tone-ok" : "tone-warning"}><b class="mono">{one.label}</b>{" "}
-            {gap.first === null ? t("scalars.within") : `${t("scalars.first", { step: gap.first, gap: perMille(gap.y[at]) })} ${early ? t("scalars.forward") : t("scalars.backward")} `}
-            {gap.first !== null && <a class="button" href={link(["compare", "dumps"], { a: base, b: one.label })}>{t("page.comparison")}</a>}</p>
+          <p key={one.label} class={gap.first === null ? "tone-ok" : "tone-warning"}>
+            <b class="mono">{one.label}</b>{" "}
+            {gap.first === null
+              ? t("scalars.within")
+              : `${t("scalars.first", { step: gap.first, gap: perMille(gap.y[at]) })} ${early ? t("scalars.forward") : t("scalars.backward")} `}
+            {gap.first !== null && (
+              <a class="button" href={link(["compare", "dumps"], { a: base, b: one.label })}>
+                {t("page.comparison")}
+              </a>
+            )}
+          </p>
         );
       })}
     </figure>
@@ -135,26 +202,86 @@ function Tools({ tags, chosen, names }: { tags: string[]; chosen: string[]; name
   const weight = Number(query.value.smooth ?? 0);
   const comparing = place.value.path[0] === "compare";
   const rest = [...runs.value.keys()].filter((name) => !names.includes(name));
-  const set = (next: string[]): void => change(comparing ? { runs: next.join(",") } : { with: next.slice(1).join(",") }, true);
+  const set = (next: string[]): void =>
+    change(comparing ? { runs: next.join(",") } : { with: next.slice(1).join(",") }, true);
   return (
     <div class="tools row wrap">
       <span class="row wrap">
         {names.map((name, at) => (
-          <span class="chip" key={name}><span class="line-sample" style={{ background: `var(--s${at % 8})` }} />{name}
-            {names.length > 1 && (at > 0 || comparing) && <button class="plain tiny" aria-label={t("scalars.remove", { run: name })} onClick={() => set(names.filter((one) => one !== name))}><Icon name="cross" /></button>}</span>
+          <span class="chip" key={name}>
+            <span class="line-sample" style={{ background: `var(--s${at % 8})` }} />
+            {name}
+            {names.length > 1 && (at > 0 || comparing) && (
+              <button
+                class="plain tiny"
+                aria-label={t("scalars.remove", { run: name })}
+                onClick={() => set(names.filter((one) => one !== name))}
+              >
+                <Icon name="cross" />
+              </button>
+            )}
+          </span>
         ))}
         {rest.length > 0 && (
-          <select aria-label={t("scalars.add")} value="" onChange={(event) => event.currentTarget.value && set([...names, event.currentTarget.value])}>
-            <option value="">{t("scalars.add")}</option>{rest.map((name) => <option key={name}>{name}</option>)}
+          <select
+            aria-label={t("scalars.add")}
+            value=""
+            onChange={(event) => event.currentTarget.value && set([...names, event.currentTarget.value])}
+          >
+            <option value="">{t("scalars.add")}</option>
+            {rest.map((name) => (
+              <option key={name}>{name}</option>
+            ))}
           </select>
         )}
       </span>
-      <span class="row wrap">{tags.map((tag) => <label class="field" key={tag}><input type="checkbox" checked={chosen.includes(tag)} onChange={() => change({ tags: (chosen.includes(tag) ? chosen.filter((one) => one !== tag) : [...chosen, tag]).join(",") })} />{said("tag", tag)}</label>)}</span>
-      <label class="field">{t("scalars.smooth")}<input type="range" min="0" max="0.99" step="0.01" value={weight} onInput={(event) => change({ smooth: Number(event.currentTarget.value) || null })} /><span class="mono">{weight.toFixed(2)}</span></label>
-      <span class="segments" role="group" aria-label={t("scalars.scale")}>
-        {(["linear", "log", "symlog"] as ScaleKind[]).map((one) => <button key={one} aria-pressed={(query.value.y ?? "linear") === one} onClick={() => change({ y: one === "linear" ? null : one })}>{said("scale", one)}</button>)}
+      <span class="row wrap">
+        {tags.map((tag) => (
+          <label class="field" key={tag}>
+            <input
+              type="checkbox"
+              checked={chosen.includes(tag)}
+              onChange={() =>
+                change({
+                  tags: (chosen.includes(tag) ? chosen.filter((one) => one !== tag) : [...chosen, tag]).join(","),
+                })
+              }
+            />
+            {said("tag", tag)}
+          </label>
+        ))}
       </span>
-      {!comparing && names.length > 1 && <a class="button" href={link(["compare", "scalars"], { runs: names.join(","), base: names[0], rank: rank.value || null })}>{t("scalars.comparePage")}</a>}
+      <label class="field">
+        {t("scalars.smooth")}
+        <input
+          type="range"
+          min="0"
+          max="0.99"
+          step="0.01"
+          value={weight}
+          onInput={(event) => change({ smooth: Number(event.currentTarget.value) || null })}
+        />
+        <span class="mono">{weight.toFixed(2)}</span>
+      </label>
+      <span class="segments" role="group" aria-label={t("scalars.scale")}>
+        {(["linear", "log", "symlog"] as ScaleKind[]).map((one) => (
+          <button
+            key={one}
+            aria-pressed={(query.value.y ?? "linear") === one}
+            onClick={() => change({ y: one === "linear" ? null : one })}
+          >
+            {said("scale", one)}
+          </button>
+        ))}
+      </span>
+      {!comparing && names.length > 1 && (
+        <a
+          class="button"
+          href={link(["compare", "scalars"], { runs: names.join(","), base: names[0], rank: rank.value || null })}
+        >
+          {t("scalars.comparePage")}
+        </a>
+      )}
     </div>
   );
 }

@@ -2,8 +2,9 @@
 import { computed, signal } from "@preact/signals";
 import { addressText, parseAddress, slotKey } from "../format/address";
 import type { HitView, NodeInfo, TensorBrief } from "../types.gen";
-import { graph, hits, isLive, rank, shownStep } from "./run";
 import { change, query } from "./route";
+import { graph, hits, isLive, rank, shownStep } from "./run";
+import { isGuilty, isMask } from "./verdict";
 
 export const TABS = ["node", "tensor", "compare", "source", "history"] as const;
 export type Tab = (typeof TABS)[number];
@@ -11,10 +12,14 @@ export const VIEWS = ["heat", "grid", "hist", "line"] as const;
 export type View = (typeof VIEWS)[number];
 
 export const nodeName = computed(() => query.value.node ?? "");
-export const tab = computed<Tab>(() => (TABS as readonly string[]).includes(query.value.tab) ? (query.value.tab as Tab) : "node");
+export const tab = computed<Tab>(() =>
+  (TABS as readonly string[]).includes(query.value.tab) ? (query.value.tab as Tab) : "node",
+);
 export const slot = computed(() => query.value.slot ?? "");
 export const slice = computed(() => query.value.slice ?? "");
-export const view = computed<View | "">(() => (VIEWS as readonly string[]).includes(query.value.as) ? (query.value.as as View) : "");
+export const view = computed<View | "">(() =>
+  (VIEWS as readonly string[]).includes(query.value.as) ? (query.value.as as View) : "",
+);
 export const fold = computed(() => query.value.fold !== "0");
 /** The scopes that are open; null while nobody has opened or closed one. */
 export const opened = computed<string[] | null>(() => {
@@ -46,12 +51,23 @@ export const chosenNode = computed(() => {
   return model && nodeKnown.value ? model.name(chosenItem.value) : nodeName.value.replace(/^[∇ℒ]/u, "");
 });
 
-export function chooseNode(key: string, more: Record<string, string | number | null> = {}): void {
-  change({ node: key, slot: null, slice: null, hit: null, ...more }, true);
+export function chooseNode(key: string, more: Record<string, string | number | null> = {}, push = true): void {
+  change({ node: key, slot: null, slice: null, hit: null, ...more }, push);
 }
 
 export function chooseHit(hit: HitView): void {
-  change({ node: keyOf(hit.node), slot: slotKey(hit), slice: null, step: hit.step, hit: hitKey(hit), tab: "tensor" }, true);
+  change(
+    {
+      node: keyOf(hit.node),
+      slot: slotKey(hit),
+      slice: null,
+      step: hit.step,
+      rank: hit.rank === rank.peek() ? (query.peek().rank ?? null) : hit.rank,
+      hit: hitKey(hit),
+      tab: "tensor",
+    },
+    true,
+  );
 }
 
 export function hitKey(hit: HitView): string {
@@ -67,19 +83,22 @@ export function keyOf(name: string): string {
   return item !== undefined && model ? model.key[item] : name;
 }
 
-/** Walk through the hits; from none to the first origin. */
+/** Walk through the hits; from none to the one that is the verdict's. */
 export function walkHits(by: 1 | -1): void {
-  const all = hits.peek();
+  const all = hits.peek().filter((hit) => !isMask(hit));
   if (!all.length) return;
   const at = all.findIndex((hit) => hitKey(hit) === query.peek().hit);
-  const origin = Math.max(0, all.findIndex((hit) => hit.birth === "origin"));
-  chooseHit(all[at < 0 ? origin : Math.min(all.length - 1, Math.max(0, at + by))]);
+  const start = Math.max(
+    0,
+    all.findIndex((hit) => isGuilty(hit)),
+  );
+  chooseHit(all[at < 0 ? start : Math.min(all.length - 1, Math.max(0, at + by))]);
 }
 
 /** The tensor on show: the one the address names, else the first output of the node. */
 export const tensor = computed<TensorBrief | null>(() => {
   const node = info.value;
-  if (!node || !node.tensors.length) return null;
+  if (!node?.tensors.length) return null;
   const wanted = slot.value;
   const named = node.tensors.find((one) => slotKey(one) === wanted);
   return named ?? node.tensors.find((one) => one.role === "output") ?? node.tensors[0];

@@ -1,9 +1,9 @@
 // What the hub tells by itself: the list of runs, the connection, and for the run on the page its state, hits,
 // watchpoints and curves. Pages read these signals; only this file and run.ts write them.
-import { batch, signal } from "@preact/signals";
+import { batch, computed, signal } from "@preact/signals";
 import { expose, socketUrl } from "../base";
 import { lang } from "../i18n";
-import { ask } from "../net/api";
+import { ask, HubError } from "../net/api";
 import { type Link, LiveSocket, type Wire } from "../net/socket";
 import { type Alert, PROTOCOL, type RunBrief, type RunList, type ServerMessage, SUBPROTOCOL } from "../types.gen";
 
@@ -23,6 +23,16 @@ export const directory = signal("");
 export const runsKnown = signal(false);
 export const alerts = signal<(Alert & { at: number })[]>([]);
 
+/** The hub does not know us: no cookie, or one of another hub. */
+export const denied = signal(false);
+/** Names for a picker, the newest first. */
+export const newest = computed(() =>
+  [...runs.value.values()]
+    .sort((a, b) => b.started - a.started)
+    .slice(0, 200)
+    .map((one) => one.run),
+);
+
 type Listener = (message: ServerMessage) => void;
 const listeners = new Set<Listener>();
 const renewals = new Set<() => void>();
@@ -35,7 +45,10 @@ export const socket = new LiveSocket({
     const before = connection.peek();
     const cut = link === "waiting" || (link === "connecting" && before.since > 0);
     connection.value = {
-      ...before, link, why: why || (link === "connecting" ? before.why : why), server: link === "open" ? why : before.server,
+      ...before,
+      link,
+      why: why || (link === "connecting" ? before.why : why),
+      server: link === "open" ? why : before.server,
       since: cut ? before.since || Date.now() : 0,
     };
   },
@@ -69,8 +82,10 @@ export async function fetchRuns(): Promise<void> {
       runs.value = new Map(list.runs.map((brief) => [brief.run, brief]));
       directory.value = list.directory;
       runsKnown.value = true;
+      denied.value = false;
     });
-  } catch {
+  } catch (error) {
+    if (error instanceof HubError && error.status === 401) denied.value = true;
     // The banner tells that the hub is away; the list we have stays.
   }
 }

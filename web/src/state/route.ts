@@ -40,7 +40,9 @@ export function link(path: string[], asked: Record<string, string | number | nul
 /** Readable in the address bar: only what must be escaped is. */
 export function queryText(query: Query): string {
   const plain = (text: string): string =>
-    encodeURIComponent(text).replace(/%(2F|3A|2C|40|3B|5B|5D|24)/gi, (mark) => decodeURIComponent(mark)).replace(/%20/g, "+");
+    encodeURIComponent(text)
+      .replace(/%(2F|3A|2C|40|3B|5B|5D|24)/gi, (mark) => decodeURIComponent(mark))
+      .replace(/%20/g, "+");
   return Object.entries(query)
     .map(([name, value]) => `${encodeURIComponent(name)}=${plain(value)}`)
     .join("&");

@@ -4,7 +4,18 @@ import { Model } from "../graph/model";
 import { lang, t } from "../i18n";
 import { ask, askText, HubError } from "../net/api";
 import type {
-  Ack, Command, GraphColumns, HitList, HitView, RunDetail, Scalars, ServerMessage, State, StepNews, WatchEdit, WatchList,
+  Ack,
+  Command,
+  GraphColumns,
+  HitList,
+  HitView,
+  RunDetail,
+  Scalars,
+  ServerMessage,
+  State,
+  StepNews,
+  WatchEdit,
+  WatchList,
   WatchpointView,
 } from "../types.gen";
 import { connection, listen, onRenewal, runs, socket } from "./live";
@@ -12,6 +23,7 @@ import { place } from "./route";
 import { toast } from "./toasts";
 
 const HIT_PAGE = 1000;
+const MOST_HITS = 20_000;
 const GRAPH_PAUSE_MS = 700;
 
 export const runName = computed(() => (place.value.path[0] === "runs" ? (place.value.path[1] ?? "") : ""));
@@ -79,7 +91,12 @@ export async function moreHits(narrow: { step?: number; birth?: "origin" } = {})
   if (!name || !hitsLeft.peek() || hitsAsked.includes(`${key};`)) return;
   hitsAsked += `${key};`;
   try {
-    const answer = await ask<HitList>(`runs/${encodeURIComponent(name)}/hits`, { limit: HIT_PAGE, offset: paged ? hitsListed : 0, step: narrow.step, birth: narrow.birth });
+    const answer = await ask<HitList>(`runs/${encodeURIComponent(name)}/hits`, {
+      limit: HIT_PAGE,
+      offset: paged ? hitsListed : 0,
+      step: narrow.step,
+      birth: narrow.birth,
+    });
     if (runName.peek() !== name) return;
     if (paged) hitsListed += answer.hits.length;
     hits.value = withHits(hits.peek(), answer.hits);
@@ -92,28 +109,44 @@ export async function moreHits(narrow: { step?: number; birth?: "origin" } = {})
 export const graphText = signal("");
 /** While a panel draws the graph: the text of which it shows something already. */
 export const graphDrawn = signal<string | null>(null);
+/** The hub has answered, and the run has no graph: it has not trained yet. */
+export const graphMissing = signal(false);
 const LARGE_GRAPH = 1_000_000;
 let graphAsked = "";
 let graphTimer: ReturnType<typeof setTimeout> | undefined;
 
 async function fetchAll(name: string): Promise<void> {
   const path = `runs/${encodeURIComponent(name)}`;
-  const own = <T>(store: (answer: T) => void) => (answer: T): void => {
-    if (runName.peek() === name) batch(() => store(answer));
-  };
+  const own =
+    <T>(store: (answer: T) => void) =>
+    (answer: T): void => {
+      if (runName.peek() === name) batch(() => store(answer));
+    };
   const failed = (error: unknown): void => {
     if (runName.peek() === name && error instanceof HubError && error.status === 404) problem.value = error;
   };
   await Promise.all([
-    ask<RunDetail>(path).then(own((answer) => (detail.value = answer)), failed),
-    ask<State>(`${path}/state`).then(own((answer) => (state.value = answer)), failed),
-    ask<HitList>(`${path}/hits`, { limit: HIT_PAGE }).then(own((answer) => {
-      hits.value = withHits(hits.peek(), answer.hits);
-      hitsListed = Math.max(hitsListed, answer.hits.length);
-      hitTotal.value = answer.total;
-      hitsKnown.value = true;
-    }), failed),
-    ask<WatchList>(`${path}/watchpoints`).then(own((answer) => (watchpoints.value = answer.watchpoints)), failed),
+    ask<RunDetail>(path).then(
+      own((answer) => (detail.value = answer)),
+      failed,
+    ),
+    ask<State>(`${path}/state`).then(
+      own((answer) => (state.value = answer)),
+      failed,
+    ),
+    ask<HitList>(`${path}/hits`, { limit: HIT_PAGE }).then(
+      own((answer) => {
+        hits.value = withHits(hits.peek(), answer.hits);
+        hitsListed = Math.max(hitsListed, answer.hits.length);
+        hitTotal.value = answer.total;
+        hitsKnown.value = true;
+      }),
+      failed,
+    ),
+    ask<WatchList>(`${path}/watchpoints`).then(
+      own((answer) => (watchpoints.value = answer.watchpoints)),
+      failed,
+    ),
     // The first welcome makes everything be asked again at once; the graph is large and news of it come by themselves.
     graphAsked === name && !graph.peek() ? null : fetchGraph(name),
   ]);
@@ -124,12 +157,14 @@ async function fetchGraph(name: string): Promise<void> {
     graphAsked = name;
     const text = await askText(`runs/${encodeURIComponent(name)}/graph`, { rank: rank.peek() });
     if (runName.peek() !== name) return;
+    graphMissing.value = !text || /"name":\[\]/.test(text.slice(0, 4000));
     // The worker gets the text first and reads it while we do: cloning the objects would take longer than both.
     graphText.value = text;
     // A large graph is first seen, then known: the model is made twice, and the thread's needs the processor more.
     if (text.length > LARGE_GRAPH && !graph.peek() && !place.peek().query.node) await seen(text);
     if (runName.peek() === name && graphText.peek() === text) graph.value = new Model(JSON.parse(text) as GraphColumns);
   } catch {
+    if (runName.peek() === name) graphMissing.value = true;
     // A run without steps has no graph yet; the page says so, and news of the graph ask again.
   }
 }
@@ -164,7 +199,7 @@ function hear(message: ServerMessage): void {
   } else if (message.t === "scalars") {
     fresh.value = message;
   } else if (message.t === "log") {
-    toast(message.level === "info" || message.level === "debug" ? "info" : "warning", (lang.peek() === "zh" && message.text_zh) || message.text);
+    toast(message.level === "info" || message.level === "debug" ? "info" : "warning", inWords(message));
   } else if (message.t === "graph") {
     clearTimeout(graphTimer);
     graphTimer = setTimeout(() => void fetchGraph(message.run), graph.peek() ? GRAPH_PAUSE_MS : 0);
@@ -178,10 +213,15 @@ export function followRun(): void {
     if (runName.peek()) void fetchAll(runName.peek());
   });
   let before = "";
+  let began = { run: "", at: 0 };
   effect(() => {
     const name = runName.value;
     const key = `${name}#${rank.value}`;
-    if (key === before) return;
+    const made = runs.value.get(name)?.started ?? 0;
+    // The same name with a later beginning: the run was deleted and recorded anew.
+    const anew = name !== "" && began.run === name && began.at > 0 && made > began.at + 0.5;
+    if (began.run !== name || made > began.at) began = { run: name, at: made };
+    if (key === before && !anew) return;
     before = key;
     graphAsked = "";
     batch(() => {
@@ -193,6 +233,7 @@ export function followRun(): void {
       hitsKnown.value = false;
       hitsListed = 0;
       hitsAsked = "";
+      graphMissing.value = false;
     });
     socket.unsubscribe("run");
     if (!name) return;
@@ -206,7 +247,8 @@ export function followHits(): void {
   effect(() => {
     if (!hitsLeft.value || !hitsKnown.value) return;
     void moreHits({ step: shownStep.value });
-    if (place.value.query.hits === "origins") void moreHits({ birth: "origin" });
+    // Folded, thousands are three lines: the counts are only right with all of them.
+    if (hits.value.length < MOST_HITS) void moreHits();
     const wanted = place.value.query.hit;
     if (wanted && !hits.value.some((hit) => `${hit.rank}.${hit.id}` === wanted)) void moreHits();
   });
@@ -216,7 +258,13 @@ export function followHits(): void {
 export async function command(op: Command["op"], more: Partial<Command> = {}): Promise<boolean> {
   const seen = state.peek();
   if (!seen) return false;
-  const optimistic = { continue: "running", pause: "pausing", step: "stepping", next: "stepping", pynative: "stepping" } as const;
+  const optimistic = {
+    continue: "running",
+    pause: "pausing",
+    step: "stepping",
+    next: "stepping",
+    pynative: "stepping",
+  } as const;
   const answer = await told((id) => ({ t: "cmd", id, op, run: seen.run, rev: seen.rev, ...more }));
   if (answer && op in optimistic && state.peek()?.rev === seen.rev) {
     state.value = { ...seen, rev: answer.rev || seen.rev, phase: optimistic[op as keyof typeof optimistic] };
@@ -234,7 +282,8 @@ async function told(make: Parameters<typeof socket.request>[0]): Promise<Ack | n
   try {
     const answer = await socket.request(make);
     if (answer.t === "ack") return answer;
-    if (answer.t === "nack") toast(answer.code === "stale_state" ? "warning" : "error", refusal(answer.code), answer.text);
+    if (answer.t === "nack")
+      toast(answer.code === "stale_state" ? "warning" : "error", refusal(answer.code), inWords(answer));
   } catch (error) {
     toast("error", t("nack.cut"), String((error as Error).message));
   }
@@ -247,4 +296,9 @@ function refusal(code: string): string {
   if (code === "not_running") return t("nack.not_running");
   if (code === "denied") return t("nack.denied");
   return code === "timeout" ? t("nack.timeout") : t("nack.other");
+}
+
+/** What a message says, in the language of the page. */
+function inWords(message: { text?: string; text_zh?: string }): string {
+  return (lang.peek() === "zh" && message.text_zh) || (message.text ?? "");
 }

@@ -45,9 +45,11 @@ export function Grid({ source, chosen, choose }: GridProps) {
     const element = holder.current;
     if (!element || !chosen) return;
     const [row, column] = chosen;
-    if (row * ROW < element.scrollTop || (row + 2) * ROW > element.scrollTop + element.clientHeight) element.scrollTop = Math.max(0, row * ROW - element.clientHeight / 2);
+    if (row * ROW < element.scrollTop || (row + 2) * ROW > element.scrollTop + element.clientHeight)
+      element.scrollTop = Math.max(0, row * ROW - element.clientHeight / 2);
     const far = (column + 1) * width + HEAD;
-    if (column * width < element.scrollLeft || far > element.scrollLeft + element.clientWidth) element.scrollLeft = Math.max(0, column * width - element.clientWidth / 2);
+    if (column * width < element.scrollLeft || far > element.scrollLeft + element.clientWidth)
+      element.scrollLeft = Math.max(0, column * width - element.clientWidth / 2);
   }, [chosen?.[0], chosen?.[1], source]);
 
   const firstRow = Math.floor(at.value.top / ROW);
@@ -58,21 +60,43 @@ export function Grid({ source, chosen, choose }: GridProps) {
   const shownColumns = Array.from({ length: Math.max(0, lastColumn - firstColumn) }, (_, index) => firstColumn + index);
 
   return (
-    <div class="numbers" ref={holder} tabIndex={0} role="grid" aria-label={t("tensor.gridLabel")} aria-rowcount={source.rows} aria-colcount={source.columns}>
-      <div role="presentation" style={{ height: `${(rows + 1) * ROW}px`, width: `${columns * width + HEAD}px`, position: "relative" }}>
+    <div
+      class="numbers"
+      ref={holder}
+      tabIndex={0}
+      role="grid"
+      aria-label={t("tensor.gridLabel")}
+      aria-rowcount={source.rows}
+      aria-colcount={source.columns}
+    >
+      <div
+        role="presentation"
+        style={{ height: `${(rows + 1) * ROW}px`, width: `${columns * width + HEAD}px`, position: "relative" }}
+      >
         <div class="numbers-head" role="row" style={{ height: `${ROW}px`, width: `${columns * width + HEAD}px` }}>
           {shownColumns.map((column) => (
-            <span key={column} role="columnheader" style={{ left: `${HEAD + column * width}px`, width: `${width}px` }}>{column}</span>
+            <span key={column} role="columnheader" style={{ left: `${HEAD + column * width}px`, width: `${width}px` }}>
+              {column}
+            </span>
           ))}
         </div>
         {shownRows.map((row) => (
           <div key={row} role="row" class="numbers-row" style={{ top: `${(row + 1) * ROW}px`, height: `${ROW}px` }}>
-            <span role="rowheader" style={{ left: `${at.value.left}px`, width: `${HEAD}px` }}>{row}</span>
+            <span role="rowheader" style={{ left: `${at.value.left}px`, width: `${HEAD}px` }}>
+              {row}
+            </span>
             {shownColumns.map((column) => {
               const value = source.value(row, column);
               const mine = chosen?.[0] === row && chosen[1] === column;
               return (
-                <span key={column} role="gridcell" aria-selected={mine} class={kind(value, mine)} style={{ left: `${HEAD + column * width}px`, width: `${width}px` }} onClick={() => choose(row, column)}>
+                <span
+                  key={column}
+                  role="gridcell"
+                  aria-selected={mine}
+                  class={kind(value, mine)}
+                  style={{ left: `${HEAD + column * width}px`, width: `${width}px` }}
+                  onClick={() => choose(row, column)}
+                >
                   {value === undefined ? "…" : cell(value, source.dtype, digits.value)}
                 </span>
               );

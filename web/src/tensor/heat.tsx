@@ -28,11 +28,23 @@ export function Heat({ source, unsigned, chosen, choose, scaled }: HeatProps) {
   const holder = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const pointed = useSignal("");
-  const life = useRef<{ draw: () => void; show: (row: number, column: number) => void; chosen: [number, number] | null } | null>(null);
+  const life = useRef<{
+    draw: () => void;
+    show: (row: number, column: number) => void;
+    chosen: [number, number] | null;
+  } | null>(null);
 
   useEffect(() => {
     if (!holder.current || !canvas.current) return;
-    const made = heatEngine(holder.current, canvas.current, source, unsigned ?? false, choose, scaled, (text) => (pointed.value = text));
+    const made = heatEngine(
+      holder.current,
+      canvas.current,
+      source,
+      unsigned ?? false,
+      choose,
+      scaled,
+      (text) => (pointed.value = text),
+    );
     life.current = made;
     return made.end;
   }, [source, unsigned]);
@@ -45,15 +57,28 @@ export function Heat({ source, unsigned, chosen, choose, scaled }: HeatProps) {
 
   return (
     <div class="heat" ref={holder}>
-      <canvas ref={canvas} tabIndex={0} role="img" aria-label={t("tensor.heatLabel", { rows: source.rows, columns: source.columns })} data-test="heat" />
-      <span class="chip pointed" hidden={!pointed.value}>{pointed.value}</span>
+      <canvas
+        ref={canvas}
+        tabIndex={0}
+        role="img"
+        aria-label={t("tensor.heatLabel", { rows: source.rows, columns: source.columns })}
+        data-test="heat"
+      />
+      <span class="chip pointed" hidden={!pointed.value}>
+        {pointed.value}
+      </span>
     </div>
   );
 }
 
 function heatEngine(
-  holder: HTMLElement, canvas: HTMLCanvasElement, source: TileSource, unsigned: boolean,
-  choose: HeatProps["choose"], scaled: HeatProps["scaled"], point: (text: string) => void,
+  holder: HTMLElement,
+  canvas: HTMLCanvasElement,
+  source: TileSource,
+  unsigned: boolean,
+  choose: HeatProps["choose"],
+  scaled: HeatProps["scaled"],
+  point: (text: string) => void,
 ) {
   let sight: Sight = { size: 1, row: 0, column: 0 };
   let w = 0;
@@ -79,7 +104,13 @@ function heatEngine(
     if (!ctx || !w || !h) return;
     if (!fitted) fit();
     const ratio = devicePixelRatio || 1;
-    const inks: Inks = { neutral: rgb(colour("bg2")), cold: rgb(colour("cold")), hot: rgb(colour("hot")), nan: rgb("#d946ef"), inf: rgb("#facc15") };
+    const inks: Inks = {
+      neutral: rgb(colour("bg2")),
+      cold: rgb(colour("cold")),
+      hot: rgb(colour("hot")),
+      nan: rgb("#d946ef"),
+      inf: rgb("#facc15"),
+    };
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     ctx.fillStyle = colour("bg1");
     ctx.fillRect(0, 0, w, h);
@@ -96,7 +127,13 @@ function heatEngine(
         if (x > w) break;
         const tile = source.tile(pool, tr, tc);
         if (!tile) {
-          waiting(ctx, x, y, Math.min(block, (source.columns - tc * TILE * pool) * sight.size), Math.min(block, (source.rows - tr * TILE * pool) * sight.size));
+          waiting(
+            ctx,
+            x,
+            y,
+            Math.min(block, (source.columns - tc * TILE * pool) * sight.size),
+            Math.min(block, (source.rows - tr * TILE * pool) * sight.size),
+          );
           continue;
         }
         if (!scale) {
@@ -119,7 +156,12 @@ function heatEngine(
       ctx.strokeStyle = colour("fg1");
       ctx.lineWidth = 2;
       const size = Math.max(6, sight.size);
-      ctx.strokeRect((life.chosen[1] - sight.column) * sight.size, (life.chosen[0] - sight.row) * sight.size, size, size);
+      ctx.strokeRect(
+        (life.chosen[1] - sight.column) * sight.size,
+        (life.chosen[0] - sight.row) * sight.size,
+        size,
+        size,
+      );
     }
     expose("heat", { sight, pool, element, rows: source.rows, columns: source.columns });
   }
@@ -150,39 +192,74 @@ function heatEngine(
 
   const stop = new AbortController();
   const on = { signal: stop.signal };
-  canvas.addEventListener("wheel", (event) => {
-    event.preventDefault();
-    zoom(Math.exp(-event.deltaY * 0.002), event.offsetX, event.offsetY);
-  }, { ...on, passive: false });
+  canvas.addEventListener(
+    "wheel",
+    (event) => {
+      event.preventDefault();
+      zoom(Math.exp(-event.deltaY * 0.002), event.offsetX, event.offsetY);
+    },
+    { ...on, passive: false },
+  );
   let from: { x: number; y: number; moved: boolean } | null = null;
-  canvas.addEventListener("pointerdown", (event) => {
-    from = { x: event.offsetX, y: event.offsetY, moved: false };
-    canvas.setPointerCapture(event.pointerId);
-  }, on);
-  canvas.addEventListener("pointermove", (event) => {
-    if (from && (from.moved || Math.hypot(event.offsetX - from.x, event.offsetY - from.y) > 3)) {
-      sight = { ...sight, row: sight.row - (event.offsetY - from.y) / sight.size, column: sight.column - (event.offsetX - from.x) / sight.size };
-      from = { x: event.offsetX, y: event.offsetY, moved: true };
-      draw();
-    }
-    const at = element(event.offsetX, event.offsetY);
-    const pool = poolFor(sight.size);
-    const value = at ? source.value(Math.floor(at[0] / pool), Math.floor(at[1] / pool), pool) : undefined;
-    point(at && value !== undefined ? `[${at.join(", ")}]${pool > 1 ? ` ${pool}×${pool}` : ""} = ${cell(value, source.dtype, digits.peek())}` : "");
-  }, on);
-  canvas.addEventListener("pointerup", (event) => {
-    const at = from && !from.moved ? element(event.offsetX, event.offsetY) : null;
-    from = null;
-    if (at) choose(at[0], at[1]);
-  }, on);
+  canvas.addEventListener(
+    "pointerdown",
+    (event) => {
+      from = { x: event.offsetX, y: event.offsetY, moved: false };
+      canvas.setPointerCapture(event.pointerId);
+    },
+    on,
+  );
+  canvas.addEventListener(
+    "pointermove",
+    (event) => {
+      if (from && (from.moved || Math.hypot(event.offsetX - from.x, event.offsetY - from.y) > 3)) {
+        sight = {
+          ...sight,
+          row: sight.row - (event.offsetY - from.y) / sight.size,
+          column: sight.column - (event.offsetX - from.x) / sight.size,
+        };
+        from = { x: event.offsetX, y: event.offsetY, moved: true };
+        draw();
+      }
+      const at = element(event.offsetX, event.offsetY);
+      const pool = poolFor(sight.size);
+      const value = at ? source.value(Math.floor(at[0] / pool), Math.floor(at[1] / pool), pool) : undefined;
+      point(
+        at && value !== undefined
+          ? `[${at.join(", ")}]${pool > 1 ? ` ${pool}×${pool}` : ""} = ${cell(value, source.dtype, digits.peek())}`
+          : "",
+      );
+    },
+    on,
+  );
+  canvas.addEventListener(
+    "pointerup",
+    (event) => {
+      const at = from && !from.moved ? element(event.offsetX, event.offsetY) : null;
+      from = null;
+      if (at) choose(at[0], at[1]);
+    },
+    on,
+  );
   canvas.addEventListener("pointerleave", () => point(""), on);
-  canvas.addEventListener("dblclick", () => { fit(); draw(); }, on);
-  canvas.addEventListener("keydown", (event) => {
-    if (event.key === "+" || event.key === "=") zoom(1.4, w / 2, h / 2);
-    else if (event.key === "-") zoom(1 / 1.4, w / 2, h / 2);
-    else return;
-    event.stopPropagation();
-  }, on);
+  canvas.addEventListener(
+    "dblclick",
+    () => {
+      fit();
+      draw();
+    },
+    on,
+  );
+  canvas.addEventListener(
+    "keydown",
+    (event) => {
+      if (event.key === "+" || event.key === "=") zoom(1.4, w / 2, h / 2);
+      else if (event.key === "-") zoom(1 / 1.4, w / 2, h / 2);
+      else return;
+      event.stopPropagation();
+    },
+    on,
+  );
   const sized = new ResizeObserver(() => {
     w = holder.clientWidth;
     h = holder.clientHeight;
@@ -206,7 +283,16 @@ function heatEngine(
 }
 
 /** A diagonal for NaN, triangles for the infinities: shape as well as colour. */
-function glyphs(ctx: CanvasRenderingContext2D, values: ArrayLike<number | bigint>, columns: number, x: number, y: number, unit: number, w: number, h: number): void {
+function glyphs(
+  ctx: CanvasRenderingContext2D,
+  values: ArrayLike<number | bigint>,
+  columns: number,
+  x: number,
+  y: number,
+  unit: number,
+  w: number,
+  h: number,
+): void {
   ctx.strokeStyle = "#000";
   ctx.fillStyle = "#000";
   ctx.lineWidth = Math.max(1, unit / 12);

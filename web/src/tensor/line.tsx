@@ -33,16 +33,46 @@ export function Line({ source, row }: { source: TileSource; row: number }) {
   return (
     <svg viewBox={`0 0 ${W} ${H}`} class="histogram" role="img" aria-label={t("tensor.lineLabel", { row })}>
       <line x1="8" x2={W - 8} y1={H - 20} y2={H - 20} stroke="var(--line)" />
-      {low < 0 && high > 0 && <line x1="8" x2={W - 8} y1={y(0)} y2={y(0)} stroke="var(--edge)" stroke-dasharray="3 3" />}
+      {low < 0 && high > 0 && (
+        <line x1="8" x2={W - 8} y1={y(0)} y2={y(0)} stroke="var(--edge)" stroke-dasharray="3 3" />
+      )}
       <path d={path} fill="none" stroke="var(--s0)" stroke-width="1.4" />
-      {points.map((one, at) => one !== undefined && !Number.isFinite(one) && (
-        <path key={at} d={one === -Infinity ? `M${x(at) - 4} ${H - 30}h8l-4 8z` : `M${x(at) - 4} 16h8l-4 -8z`} fill={Number.isNaN(one) ? "var(--nan)" : "var(--inf)"}><title>{`[${at}] ${value(one)}`}</title></path>
-      ))}
-      {shown <= 64 && points.map((one, at) => one !== undefined && Number.isFinite(one) && <circle key={at} cx={x(at)} cy={y(one)} r="2.4" fill="var(--s0)"><title>{`[${at}] ${value(one)}`}</title></circle>)}
-      <text x="8" y="14" class="axis">{value(high)}</text>
-      <text x="8" y={H - 24} class="axis">{value(low)}</text>
-      <text x="8" y={H - 5} class="axis">0</text>
-      <text x={W - 8} y={H - 5} class="axis" text-anchor="end">{shown - 1}{shown < source.columns ? ` / ${source.columns - 1}` : ""}</text>
+      {points.map(
+        (one, at) =>
+          one !== undefined &&
+          !Number.isFinite(one) && (
+            <path
+              key={at}
+              d={one === -Infinity ? `M${x(at) - 4} ${H - 30}h8l-4 8z` : `M${x(at) - 4} 16h8l-4 -8z`}
+              fill={Number.isNaN(one) ? "var(--nan)" : "var(--inf)"}
+            >
+              <title>{`[${at}] ${value(one)}`}</title>
+            </path>
+          ),
+      )}
+      {shown <= 64 &&
+        points.map(
+          (one, at) =>
+            one !== undefined &&
+            Number.isFinite(one) && (
+              <circle key={at} cx={x(at)} cy={y(one)} r="2.4" fill="var(--s0)">
+                <title>{`[${at}] ${value(one)}`}</title>
+              </circle>
+            ),
+        )}
+      <text x="8" y="14" class="axis">
+        {value(high)}
+      </text>
+      <text x="8" y={H - 24} class="axis">
+        {value(low)}
+      </text>
+      <text x="8" y={H - 5} class="axis">
+        0
+      </text>
+      <text x={W - 8} y={H - 5} class="axis" text-anchor="end">
+        {shown - 1}
+        {shown < source.columns ? ` / ${source.columns - 1}` : ""}
+      </text>
     </svg>
   );
 }

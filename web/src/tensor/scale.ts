@@ -43,11 +43,24 @@ export function scaleOf(values: Values, unsigned = false): Scale {
   sizes.sort((a, b) => a - b);
   if (!unsigned && !mixed && sizes[sizes.length - 1] < 10 * sizes[0] && sizes[sizes.length - 1] > sizes[0]) {
     const middle = (sizes[0] + sizes[sizes.length - 1]) / 2;
-    return { kind: "linear", signed: true, linear: 1, clip: (sizes[sizes.length - 1] - sizes[0]) / 2, clipped: false, centre: negative ? -middle : middle };
+    return {
+      kind: "linear",
+      signed: true,
+      linear: 1,
+      clip: (sizes[sizes.length - 1] - sizes[0]) / 2,
+      clipped: false,
+      centre: negative ? -middle : middle,
+    };
   }
   const most = sizes[sizes.length - 1];
   const clip = sizes.length > 2000 ? sizes[Math.floor((sizes.length - 1) * 0.999)] : most;
-  return { ...common, signed: negative || !unsigned, linear: Math.max(sizes[Math.floor(sizes.length * 0.01)], clip * 1e-9), clip, clipped: clip < most };
+  return {
+    ...common,
+    signed: negative || !unsigned,
+    linear: Math.max(sizes[Math.floor(sizes.length * 0.01)], clip * 1e-9),
+    clip,
+    clipped: clip < most,
+  };
 }
 
 /** −1 … 1. */

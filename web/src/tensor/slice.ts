@@ -44,7 +44,9 @@ export function parseSlice(text: string, shape: readonly number[]): Sliced {
   const at = words.indexOf("...");
   const whole = at >= 0 ? [...words.slice(0, at), ...fill, ...words.slice(at + 1)] : [...words, ...fill];
   const parts = whole.map((word, axis) => part(word, axis, shape[axis], wrong));
-  const free = parts.flatMap((one, axis) => (typeof one === "number" ? [] : [{ axis, size: lengthOf(one, shape[axis]) }]));
+  const free = parts.flatMap((one, axis) =>
+    typeof one === "number" ? [] : [{ axis, size: lengthOf(one, shape[axis]) }],
+  );
   return { parts, free };
 }
 
@@ -69,9 +71,19 @@ export function lengthOf(range: Range, size: number): number {
 
 function bounds(range: Range, size: number): [number, number, number] {
   const step = range.step ?? 1;
-  const clip = (value: number, low: number, high: number): number => Math.min(high, Math.max(low, value < 0 ? value + size : value));
-  if (step > 0) return [range.start === null ? 0 : clip(range.start, 0, size), range.stop === null ? size : clip(range.stop, 0, size), step];
-  return [range.start === null ? size - 1 : clip(range.start, -1, size - 1), range.stop === null ? -1 : clip(range.stop, -1, size - 1), step];
+  const clip = (value: number, low: number, high: number): number =>
+    Math.min(high, Math.max(low, value < 0 ? value + size : value));
+  if (step > 0)
+    return [
+      range.start === null ? 0 : clip(range.start, 0, size),
+      range.stop === null ? size : clip(range.stop, 0, size),
+      step,
+    ];
+  return [
+    range.start === null ? size - 1 : clip(range.start, -1, size - 1),
+    range.stop === null ? -1 : clip(range.stop, -1, size - 1),
+    step,
+  ];
 }
 
 /** Where an element of the slice lies in the whole tensor. */
@@ -86,8 +98,10 @@ export function wholeIndex(sliced: Sliced, shape: readonly number[], inner: read
 
 /** The same slice with one fixed index moved. */
 export function moved(sliced: Sliced, shape: readonly number[], axis: number, by: number): string {
-  return sliced.parts.map((one, at) => {
-    if (typeof one === "number") return String(at === axis ? (one + by + shape[axis]) % shape[axis] : one);
-    return `${one.start ?? ""}:${one.stop ?? ""}${one.step === null ? "" : `:${one.step}`}`;
-  }).join(",");
+  return sliced.parts
+    .map((one, at) => {
+      if (typeof one === "number") return String(at === axis ? (one + by + shape[axis]) % shape[axis] : one);
+      return `${one.start ?? ""}:${one.stop ?? ""}${one.step === null ? "" : `:${one.step}`}`;
+    })
+    .join(",");
 }

@@ -12,7 +12,14 @@ export interface Tile {
   columns: number;
 }
 
-export type Fetch = (pool: number, row: number, column: number, rows: number, columns: number, signal: AbortSignal) => Promise<Tile>;
+export type Fetch = (
+  pool: number,
+  row: number,
+  column: number,
+  rows: number,
+  columns: number,
+  signal: AbortSignal,
+) => Promise<Tile>;
 
 export class TileSource {
   readonly rows: number;
@@ -38,14 +45,17 @@ export class TileSource {
     const known = this.tiles.get(key);
     if (known !== undefined) return known;
     this.tiles.set(key, null);
-    this.fetch(pool, row * TILE, column * TILE, TILE, TILE, this.end.signal).then((tile) => {
-      if (this.tiles.size > MOST_TILES) this.tiles.delete(this.tiles.keys().next().value as string);
-      this.tiles.set(key, tile);
-      this.version.value += 1;
-    }, (error: Error) => {
-      this.tiles.delete(key);
-      if (error.name !== "AbortError") this.failed.value = error.message;
-    });
+    this.fetch(pool, row * TILE, column * TILE, TILE, TILE, this.end.signal).then(
+      (tile) => {
+        if (this.tiles.size > MOST_TILES) this.tiles.delete(this.tiles.keys().next().value as string);
+        this.tiles.set(key, tile);
+        this.version.value += 1;
+      },
+      (error: Error) => {
+        this.tiles.delete(key);
+        if (error.name !== "AbortError") this.failed.value = error.message;
+      },
+    );
     return null;
   }
 

@@ -1,7 +1,7 @@
 // The two questions that stop a person: end training, and what are the keys. Focus starts on the harmless button.
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { t } from "../i18n";
 import { command, runName } from "../state/run";
 import { KEYS } from "./keylist";
@@ -12,9 +12,20 @@ export function confirmTerminate(): void {
   dialog.value = "terminate";
 }
 
-export function Veil({ close, label, children, wide }: { close: () => void; label: string; children: ComponentChildren; wide?: boolean }) {
+export function Veil({
+  close,
+  label,
+  children,
+  wide,
+}: {
+  close: () => void;
+  label: string;
+  children: ComponentChildren;
+  wide?: boolean;
+}) {
   const own = useRef<HTMLDivElement>(null);
-  useEffect(() => {
+  // Before the frame is painted: a key pressed in between would still go to the button that opened the question.
+  useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     (own.current?.querySelector<HTMLElement>("[data-focus]") ?? own.current)?.focus();
     return () => before?.focus?.();
@@ -25,8 +36,23 @@ export function Veil({ close, label, children, wide }: { close: () => void; labe
     event.stopPropagation();
   };
   return (
-    <div class="veil" onPointerDown={(event) => { if (event.target === event.currentTarget) close(); }}>
-      <div class={`dialog${wide ? " palette" : ""}`} role="dialog" aria-modal="true" aria-label={label} ref={own} tabIndex={-1} onKeyDown={key}>{children}</div>
+    <div
+      class="veil"
+      onPointerDown={(event) => {
+        if (event.target === event.currentTarget) close();
+      }}
+    >
+      <div
+        class={`dialog${wide ? " palette" : ""}`}
+        role="dialog"
+        aria-modal="true"
+        aria-label={label}
+        ref={own}
+        tabIndex={-1}
+        onKeyDown={key}
+      >
+        {children}
+      </div>
     </div>
   );
 }
@@ -49,11 +75,26 @@ function Terminate() {
   const close = (): void => void (dialog.value = null);
   return (
     <Veil close={close} label={t("terminate.title")}>
-      <header><h2>{t("terminate.title")}</h2></header>
-      <div class="body"><p>{t("terminate.text", { run: runName.value })}</p></div>
+      <header>
+        <h2>{t("terminate.title")}</h2>
+      </header>
+      <div class="body">
+        <p>{t("terminate.text", { run: runName.value })}</p>
+      </div>
       <footer>
-        <button data-focus onClick={close}>{t("cancel")}</button>
-        <button class="danger" onClick={() => { close(); void command("terminate"); }} data-test="terminate-yes">{t("terminate.yes")}</button>
+        <button data-focus onClick={close}>
+          {t("cancel")}
+        </button>
+        <button
+          class="danger"
+          onClick={() => {
+            close();
+            void command("terminate");
+          }}
+          data-test="terminate-yes"
+        >
+          {t("terminate.yes")}
+        </button>
       </footer>
     </Veil>
   );
@@ -63,11 +104,26 @@ function Help() {
   const close = (): void => void (dialog.value = null);
   return (
     <Veil close={close} label={t("help.title")}>
-      <header><h2>{t("help.title")}</h2></header>
+      <header>
+        <h2>{t("help.title")}</h2>
+      </header>
       <div class="body">
-        <dl class="key-table">{KEYS.map(([keys, words]) => [<dt key={keys}>{keys.split(" ").map((one) => <kbd key={one}>{one}</kbd>)}</dt>, <dd key={words}>{t(words)}</dd>])}</dl>
+        <dl class="key-table">
+          {KEYS.map(([keys, words]) => [
+            <dt key={keys}>
+              {keys.split(" ").map((one) => (
+                <kbd key={one}>{one}</kbd>
+              ))}
+            </dt>,
+            <dd key={words}>{t(words)}</dd>,
+          ])}
+        </dl>
       </div>
-      <footer><button data-focus onClick={close}>{t("close")}</button></footer>
+      <footer>
+        <button data-focus onClick={close}>
+          {t("close")}
+        </button>
+      </footer>
     </Veil>
   );
 }

@@ -19,7 +19,11 @@ const PAGES: Record<string, string> = { u: "dumps", d: "debug", s: "scalars", h:
 
 function typing(event: KeyboardEvent): boolean {
   const target = event.target as HTMLElement | null;
-  return target !== null && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) && (target as HTMLInputElement).type !== "checkbox";
+  return (
+    target !== null &&
+    (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) &&
+    (target as HTMLInputElement).type !== "checkbox"
+  );
 }
 
 function name(event: KeyboardEvent): string {
@@ -33,7 +37,10 @@ function move(op: "continue" | "next" | "step"): void {
   const paused = state.peek()?.phase === "paused";
   if (op === "continue") void command(paused ? "continue" : "pause");
   else if (paused && op === "next") void command("next");
-  else if (paused) void command("step", { count: Number((document.getElementById("step-count") as HTMLInputElement | null)?.value ?? 1) || 1 });
+  else if (paused)
+    void command("step", {
+      count: Number((document.getElementById("step-count") as HTMLInputElement | null)?.value ?? 1) || 1,
+    });
 }
 
 /** In the graph: up to an input, down to an output, aside to a sibling. */
@@ -48,28 +55,57 @@ function walkGraph(key: string): void {
   }
   const siblings = model.children[model.parent[item]];
   const at = siblings.indexOf(item);
-  const next = key === "ArrowUp" ? (model.producers(item)[0] ?? siblings[at - 1]) : key === "ArrowDown" ? (model.consumers(item)[0] ?? siblings[at + 1]) : siblings[at + (key === "ArrowLeft" ? -1 : 1)];
+  const next =
+    key === "ArrowUp"
+      ? (model.producers(item)[0] ?? siblings[at - 1])
+      : key === "ArrowDown"
+        ? (model.consumers(item)[0] ?? siblings[at + 1])
+        : siblings[at + (key === "ArrowLeft" ? -1 : 1)];
   if (next > 0) chooseNode(model.key[next]);
 }
 
 const EVERYWHERE: Record<string, () => void> = {
-  n: () => walkBad.act?.("next"), "Shift+n": () => walkBad.act?.("previous"),
-  t: nextTheme, l: otherLang, "?": () => (dialog.value = "help"),
+  n: () => walkBad.act?.("next"),
+  "Shift+n": () => walkBad.act?.("previous"),
+  t: nextTheme,
+  l: otherLang,
+  "?": () => (dialog.value = "help"),
   "/": () => document.querySelector<HTMLInputElement>("#node-search, #run-search")?.focus(),
 };
 
 const DEBUGGING: Record<string, () => void> = {
-  F8: () => move("continue"), F10: () => move("next"), F6: () => move("step"),
+  F8: () => move("continue"),
+  F10: () => move("next"),
+  F6: () => move("step"),
   "Ctrl+F10": () => graph.peek() && chosenItem.peek() && void runTo(graph.peek()!.key[chosenItem.peek()]),
   F9: () => chosenItem.peek() && toggleWatch(chosenItem.peek(), false),
   "Shift+F9": () => graph.peek() && chosenItem.peek() && watchNode(graph.peek()!.key[chosenItem.peek()]),
-  j: () => walkHits(1), k: () => walkHits(-1), n: () => walkBad.act?.("next"), "Shift+n": () => walkBad.act?.("previous"),
-  "[": () => walkSteps(-1), "]": () => walkSteps(1), p: () => change({ tab: "compare", vs: "prev" }, true),
-  "0": () => graphView.painter?.fit(), "+": () => graphView.painter?.zoom(1.3), "=": () => graphView.painter?.zoom(1.3), "-": () => graphView.painter?.zoom(1 / 1.3),
-  ".": () => { const at = state.peek()?.place?.node; const model = graph.peek(); if (at && model) chooseNode(model.key[model.find(at)]); },
-  ArrowUp: () => walkGraph("ArrowUp"), ArrowDown: () => walkGraph("ArrowDown"), ArrowLeft: () => walkGraph("ArrowLeft"), ArrowRight: () => walkGraph("ArrowRight"),
+  j: () => walkHits(1),
+  k: () => walkHits(-1),
+  n: () => walkBad.act?.("next"),
+  "Shift+n": () => walkBad.act?.("previous"),
+  "[": () => walkSteps(-1),
+  "]": () => walkSteps(1),
+  p: () => change({ tab: "compare", vs: "prev" }, true),
+  "0": () => graphView.painter?.fit(),
+  "+": () => graphView.painter?.zoom(1.3),
+  "=": () => graphView.painter?.zoom(1.3),
+  "-": () => graphView.painter?.zoom(1 / 1.3),
+  ".": () => {
+    const at = state.peek()?.place?.node;
+    const model = graph.peek();
+    if (at && model) chooseNode(model.key[model.find(at)]);
+  },
+  ArrowUp: () => walkGraph("ArrowUp"),
+  ArrowDown: () => walkGraph("ArrowDown"),
+  ArrowLeft: () => walkGraph("ArrowLeft"),
+  ArrowRight: () => walkGraph("ArrowRight"),
   Enter: () => graph.peek() && chosenItem.peek() && graphView.toggle(graph.peek()!.key[chosenItem.peek()]),
-  Backspace: () => { const model = graph.peek(); const item = chosenItem.peek(); if (model && item && model.parent[item] > 0) chooseNode(model.key[model.parent[item]]); },
+  Backspace: () => {
+    const model = graph.peek();
+    const item = chosenItem.peek();
+    if (model && item && model.parent[item] > 0) chooseNode(model.key[model.parent[item]]);
+  },
   Escape: () => (editing.value = null),
 };
 
@@ -93,10 +129,16 @@ export function listenToKeys(): void {
       return;
     }
     const debugging = page.peek() === "runs" && place.peek().path[2] === "debug";
-    const own = (event.target as HTMLElement).closest("button, a, [role=tree], [role=listbox], [role=separator], [role=grid], [role=tablist]");
+    const own = (event.target as HTMLElement).closest(
+      "button, a, [role=tree], [role=listbox], [role=separator], [role=grid], [role=tablist]",
+    );
     if (OF_CONTROLS.test(key) && own) return;
-    const editor: Record<string, () => void> = { F5: () => move("continue"), "Shift+F5": () => isLive.peek() && confirmTerminate() };
-    const act = (debugging ? (DEBUGGING[key] ?? (editorKeys.peek() ? editor[key] : undefined)) : undefined) ?? EVERYWHERE[key];
+    const editor: Record<string, () => void> = {
+      F5: () => move("continue"),
+      "Shift+F5": () => isLive.peek() && confirmTerminate(),
+    };
+    const act =
+      (debugging ? (DEBUGGING[key] ?? (editorKeys.peek() ? editor[key] : undefined)) : undefined) ?? EVERYWHERE[key];
     if (!act) return;
     event.preventDefault();
     act();

@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { t } from "../i18n";
+import { Skeleton } from "./card";
 
 export function lazy(load: () => Promise<ComponentType>): ComponentType {
   const loaded = signal<{ page: ComponentType } | null>(null);
@@ -10,12 +11,33 @@ export function lazy(load: () => Promise<ComponentType>): ComponentType {
   const fetch = (): void => {
     asked = true;
     failed.value = false;
-    load().then((page) => (loaded.value = { page }), () => (failed.value = true));
+    load().then(
+      (page) => (loaded.value = { page }),
+      () => (failed.value = true),
+    );
   };
-  return function Lazy() {
+  function Lazy() {
     if (!asked) fetch();
-    if (failed.value) return <div class="empty"><h2>{t("unavailable.unreachable")}</h2><button onClick={fetch}>{t("banner.retry")}</button></div>;
+    if (failed.value)
+      return (
+        <div class="empty">
+          <h2>{t("unavailable.unreachable")}</h2>
+          <button onClick={fetch}>{t("banner.retry")}</button>
+        </div>
+      );
     const Page = loaded.value?.page;
-    return Page ? <Page /> : <div class="empty" data-test="loading">{t("loading")}</div>;
+    return Page ? (
+      <Page />
+    ) : (
+      <div class="empty" data-test="loading">
+        <Skeleton rows={6} />
+        <span class="hidden-visually">{t("loading")}</span>
+      </div>
+    );
+  }
+  /** Fetch its script now: somebody is about to go there. */
+  Lazy.load = (): void => {
+    if (!asked) fetch();
   };
+  return Lazy;
 }

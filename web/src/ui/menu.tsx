@@ -44,11 +44,25 @@ export function Menu() {
   };
   return (
     <div class="menu" role="menu" ref={own} onKeyDown={walk} style={{ left: `${shown.x}px`, top: `${shown.y}px` }}>
-      {shown.items.map((item, at) => item === null ? <hr key={at} /> : (
-        <button key={at} role="menuitem" disabled={item.off} onClick={() => { menu.value = null; item.act(); }}>
-          <Icon name={item.icon} />{item.text}{item.key && <kbd>{item.key}</kbd>}
-        </button>
-      ))}
+      {shown.items.map((item, at) =>
+        item === null ? (
+          <hr key={at} />
+        ) : (
+          <button
+            key={at}
+            role="menuitem"
+            disabled={item.off}
+            onClick={() => {
+              menu.value = null;
+              item.act();
+            }}
+          >
+            <Icon name={item.icon} />
+            {item.text}
+            {item.key && <kbd>{item.key}</kbd>}
+          </button>
+        ),
+      )}
     </div>
   );
 }

@@ -28,16 +28,40 @@ export function More({ name, csv, json, svg }: Props) {
     const items: (MenuItem | null)[] = [{ icon: "link", text: t("copyLink"), act: () => void copy(currentLink()) }];
     if (canvas || rows || json || svg) items.push(null);
     if (canvas) items.push({ icon: "download", text: t("export.png"), act: () => void png(canvas, `${file}.png`) });
-    if (svg) items.push({ icon: "download", text: t("export.svg"), act: () => void svg().then((text) => save(text, "image/svg+xml", `${file}.svg`)) });
-    if (rows) items.push({ icon: "download", text: t("export.csv"), act: () => save(csvText(rows()), "text/csv", `${file}.csv`) });
-    if (json) items.push({ icon: "download", text: t("export.json"), act: () => save(JSON.stringify(json(), null, 1), "application/json", `${file}.json`) });
+    if (svg)
+      items.push({
+        icon: "download",
+        text: t("export.svg"),
+        act: () => void svg().then((text) => save(text, "image/svg+xml", `${file}.svg`)),
+      });
+    if (rows)
+      items.push({
+        icon: "download",
+        text: t("export.csv"),
+        act: () => save(csvText(rows()), "text/csv", `${file}.csv`),
+      });
+    if (json)
+      items.push({
+        icon: "download",
+        text: t("export.json"),
+        act: () => save(JSON.stringify(json(), null, 1), "application/json", `${file}.json`),
+      });
     openMenu(box.right - 210, box.bottom + 4, items);
   };
-  return <button class="plain" title={t("export.title")} aria-haspopup="menu" data-test="more" onClick={open}><Icon name="more" /><span class="hidden-visually">{t("export.title")}: {name}</span></button>;
+  return (
+    <button class="plain" title={t("export.title")} aria-haspopup="menu" data-test="more" onClick={open}>
+      <Icon name="more" />
+      <span class="hidden-visually">
+        {t("export.title")}: {name}
+      </span>
+    </button>
+  );
 }
 
 function largest(panel: Element): HTMLCanvasElement | null {
-  const all = [...panel.querySelectorAll<HTMLCanvasElement>("canvas:not(.minimap)")].filter((one) => one.width > 1 && one.height > 1);
+  const all = [...panel.querySelectorAll<HTMLCanvasElement>("canvas:not(.minimap)")].filter(
+    (one) => one.width > 1 && one.height > 1,
+  );
   return all.sort((a, b) => b.width * b.height - a.width * a.height)[0] ?? null;
 }
 

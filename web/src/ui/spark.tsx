@@ -2,7 +2,15 @@
 import { num } from "../format/number";
 import type { Num } from "../types.gen";
 
-export function Spark({ points, width = 72, height = 18 }: { points: readonly (Num | null)[]; width?: number; height?: number }) {
+export function Spark({
+  points,
+  width = 72,
+  height = 18,
+}: {
+  points: readonly (Num | null)[];
+  width?: number;
+  height?: number;
+}) {
   if (points.length < 2) return null;
   const values = points.map((one) => num(one));
   const finite = values.filter(Number.isFinite);
@@ -17,8 +25,25 @@ export function Spark({ points, width = 72, height = 18 }: { points: readonly (N
     drawing = Number.isFinite(one);
   });
   return (
-    <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} aria-hidden="true" style={{ display: "block", flex: "none" }}>
-      {values.map((one, at) => Number.isFinite(one) ? null : <rect key={at} x={x(at) - 1} y={1} width={2} height={height - 2} fill={Number.isNaN(one) ? "var(--nan)" : "var(--inf)"} />)}
+    <svg
+      width={width}
+      height={height}
+      viewBox={`0 0 ${width} ${height}`}
+      aria-hidden="true"
+      style={{ display: "block", flex: "none" }}
+    >
+      {values.map((one, at) =>
+        Number.isFinite(one) ? null : (
+          <rect
+            key={at}
+            x={x(at) - 1}
+            y={1}
+            width={2}
+            height={height - 2}
+            fill={Number.isNaN(one) ? "var(--nan)" : "var(--inf)"}
+          />
+        ),
+      )}
       <path d={path} fill="none" stroke="var(--s0)" stroke-width="1.4" />
     </svg>
   );

@@ -48,15 +48,26 @@ export function Splitter({ of, way, grows = 1, label }: { of: Size; way: "v" | "
     event.preventDefault();
   };
   const key = (event: KeyboardEvent): void => {
-    const steps: Record<string, number> = way === "v" ? { ArrowLeft: -16, ArrowRight: 16 } : { ArrowUp: -16, ArrowDown: 16 };
+    const steps: Record<string, number> =
+      way === "v" ? { ArrowLeft: -16, ArrowRight: 16 } : { ArrowUp: -16, ArrowDown: 16 };
     if (!(event.key in steps)) return;
     event.preventDefault();
     event.stopPropagation();
     set(of.value.peek() + grows * steps[event.key]);
   };
   return (
-    <div ref={bar} class={`split ${way}`} role="separator" tabIndex={0} aria-label={label}
-      aria-orientation={way === "v" ? "vertical" : "horizontal"} aria-valuenow={Math.round(of.value.value)}
-      aria-valuemin={of.least} aria-valuemax={of.most} onPointerDown={down} onKeyDown={key} />
+    <div
+      ref={bar}
+      class={`split ${way}`}
+      role="separator"
+      tabIndex={0}
+      aria-label={label}
+      aria-orientation={way === "v" ? "vertical" : "horizontal"}
+      aria-valuenow={Math.round(of.value.value)}
+      aria-valuemin={of.least}
+      aria-valuemax={of.most}
+      onPointerDown={down}
+      onKeyDown={key}
+    />
   );
 }

@@ -51,7 +51,12 @@ export function Virtual({ total, rowHeight, keep, row, ended, holder, ...rest }:
   return (
     <div {...rest} ref={element}>
       <div role="presentation" style={{ height: `${total * rowHeight}px`, position: "relative" }}>
-        <div role="presentation" style={{ position: "absolute", top: `${first * rowHeight}px`, left: "0px", right: "0px" }}>{rows}</div>
+        <div
+          role="presentation"
+          style={{ position: "absolute", top: `${first * rowHeight}px`, left: "0px", right: "0px" }}
+        >
+          {rows}
+        </div>
       </div>
     </div>
   );

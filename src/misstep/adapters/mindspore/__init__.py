@@ -1,0 +1,1 @@
+"""MindSpore, watched: eager code by its seams, compiled code by its dumps."""

@@ -20,26 +20,29 @@ import mindspore as ms
 from mindspore import context, nn
 from mindspore.graph.api import _pynative_executor
 
-from misstep.adapters.base import Level, Listener
-from misstep.adapters.calls import Call
-from misstep.adapters.flow import Flow
+from misstep.adapters.base import Extension, Listener, SessionPort
 from misstep.adapters.mindspore import tensors
-from misstep.adapters.mindspore.again import Again
-from misstep.adapters.mindspore.compiled import CompiledCode
-from misstep.adapters.mindspore.eager import EagerStep
+from misstep.adapters.mindspore.extension import extend
 from misstep.adapters.mindspore.facts import Facts
-from misstep.adapters.mindspore.guard import Guard, Nothing
+from misstep.adapters.mindspore.graph.boundary import CompiledCode
+from misstep.adapters.mindspore.graph.pynative import EagerStep
 from misstep.adapters.mindspore.names import OPTIMIZERS, WRAPPERS, Names
-from misstep.adapters.mindspore.ops import OperatorWatch
-from misstep.adapters.mindspore.seams import Seams
-from misstep.adapters.mindspore.tape import Tape
-from misstep.adapters.mindspore.updates import Updates
+from misstep.adapters.mindspore.recording import MindSporeWitness
+from misstep.adapters.mindspore.replay.replayer import MindSporeReplayer
+from misstep.adapters.mindspore.replay.tape import Tape
+from misstep.adapters.mindspore.seams.guard import Guard, Nothing, raised_inside
+from misstep.adapters.mindspore.seams.operators import OperatorWatch
+from misstep.adapters.mindspore.seams.optimizer_updates import Updates
+from misstep.adapters.mindspore.seams.patches import Seams
 from misstep.adapters.recording import OnNetwork
 from misstep.adapters.source import source_line
-from misstep.core.cells import BACKWARD, BETWEEN, ENTERED, FORWARD, PHASE, TRAIL, TRAIL_MASK, Cells, no_cells
+from misstep.adapters.step.calls import Call
+from misstep.adapters.step.flow import Flow
+from misstep.core.cells import BACKWARD, BETWEEN, ENTERED, FORWARD, TRAIL, TRAIL_MASK, Cells, no_cells
+from misstep.core.levels import Level
 
 
-class MindSporeAdapter(Facts, Again):
+class MindSporeAdapter(Facts, MindSporeReplayer):
     """One per process; `attach` makes it live, `detach` leaves no trace."""
 
     name = "mindspore"
@@ -82,6 +85,12 @@ class MindSporeAdapter(Facts, Again):
 
     # ---- life ----
 
+    def extend(self, session: SessionPort) -> Extension:
+        return extend(session, self)
+
+    def witness(self) -> MindSporeWitness:
+        return MindSporeWitness(self)
+
     def attach(self, listener: Listener) -> None:
         if self._listener is not None:
             return
@@ -110,6 +119,10 @@ class MindSporeAdapter(Facts, Again):
         self.tape.arm(False)
         self._reset()
 
+    def leave_step(self, error: BaseException | None = None) -> None:
+        if self._live and not raised_inside(error):
+            self.updates.leave(ends=True)
+
     def set_level(self, level: Level) -> None:
         self.level = level
         if self._listener is not None:
@@ -136,8 +149,6 @@ class MindSporeAdapter(Facts, Again):
     def _forked(self) -> None:
         """A forked child (a data loader's worker) is nobody's training."""
         self.busy = True
-
-    # ---- facts ----
 
     @property
     def is_live(self) -> bool:
@@ -186,7 +197,7 @@ class MindSporeAdapter(Facts, Again):
         """A cell that no other watched cell called. MindSpore's own wrappers are looked through."""
         wrapper = isinstance(cell, WRAPPERS)
         if outermost:
-            self.updates.close()
+            self.updates.close(frame)
         with self.guarded("before a network"):
             if outermost:
                 args, kwargs = self.loop_called(cell, args, kwargs)
@@ -195,7 +206,7 @@ class MindSporeAdapter(Facts, Again):
                 self._network_called(cell)
                 if self.on_network is not None:
                     self.on_network(args, kwargs, frame)
-        self.cells[PHASE] = FORWARD
+        self.enters(FORWARD)
         with self._recording(outermost):
             self.forwards += wrapper
             self.depth += not wrapper
@@ -204,7 +215,7 @@ class MindSporeAdapter(Facts, Again):
             finally:
                 self.forwards -= wrapper
                 self.depth -= not wrapper
-        self.cells[PHASE] = BETWEEN
+        self.enters(BETWEEN)
         if outermost:
             self._result = result
         return result
@@ -277,7 +288,7 @@ class MindSporeAdapter(Facts, Again):
         ran = self._result
         with self.guarded("before a forward"):
             if ran is None:
-                self.updates.forward_begins(function)
+                self.updates.forward_begins(function, sys._getframe(2))
             if not self.forwards:
                 args, kwargs = self.loop_called(function, args, kwargs)
             self.tape.begins()
@@ -306,13 +317,14 @@ class MindSporeAdapter(Facts, Again):
                 self.updates.differentiated(weights)
                 self.tape.backward_begins(result, obj, operation, weights, rest)
         self.busy = True
-        self.cells[PHASE] = BACKWARD
+        self.enters(BACKWARD)
         try:
             result = gradient(executor, obj, operation, weights, *rest)
-            self.cells[PHASE] = BETWEEN
+            self.enters(BETWEEN)
             with self.guarded("after backward"):
                 self.flow.backward_ends()
                 self.tape.backward_ends(result)
+                self.updates.arrived(result, weights)
             return result
         except BaseException as error:
             self._raised(error, None)
@@ -345,10 +357,12 @@ class MindSporeAdapter(Facts, Again):
         if not self._live:
             self._live = True
             self.thread = get_ident()
+            goes_on_with = self.clock.own()
             try:
                 self.listener.going_live(self)
             finally:
                 self.tell_initial()
+                self.clock.back(goes_on_with)
 
     def tell_initial(self) -> None:
         """Step 0: every weight as it was before anything moved it, told once."""
@@ -373,8 +387,7 @@ class MindSporeAdapter(Facts, Again):
             self.flow.unwind(call)
         with self.guarded("at an exception"):
             self.flow.settle()
-        told = getattr(error, "__misstep_told__", False)
-        if isinstance(error, Exception) and not told and self._listener is not None:
+        if isinstance(error, Exception) and not hasattr(error, "__misstep_told__") and self._listener is not None:
             with self.guarded("at an exception"):
                 error.__misstep_told__ = True  # type: ignore[attr-defined]
                 self._listener.exception(self, error, where)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mindspore as ms
 import numpy as np
@@ -13,12 +13,39 @@ from numpy.typing import NDArray
 
 from misstep.adapters.mindspore import tensors
 from misstep.adapters.mindspore.names import OPTIMIZERS, Names
+from misstep.adapters.timing.clock import Clock
+from misstep.adapters.timing.loaders import Loaders
+from misstep.core import segments
+from misstep.core.cells import BACKWARD, BETWEEN, FORWARD, OPTIMIZER, PHASE, Cells
+
+if TYPE_CHECKING:
+    from misstep.adapters.mindspore.seams.patches import Seams
+
+_TIME = {FORWARD: segments.FORWARD, BACKWARD: segments.BACKWARD, OPTIMIZER: segments.OPTIMIZER}
+_AFTER = {segments.FORWARD: segments.LOSS, segments.BACKWARD: segments.GRADIENTS, segments.OPTIMIZER: segments.GAP}
 
 
 class Facts:
     """The part of the adapter that only answers."""
 
     names: Names
+    cells: Cells
+    seams: Seams
+
+    @property
+    def clock(self) -> Clock:
+        """Where the time of a step goes."""
+        return self.seams.clock
+
+    @property
+    def loaders(self) -> Loaders:
+        return self.seams.loaders
+
+    def enters(self, phase: int) -> None:
+        """Training is busy with this now: for the flight recorder, and for the clock."""
+        self.cells[PHASE] = phase
+        clock = self.seams.clock
+        clock.switch(_AFTER.get(clock.segment, clock.segment) if phase == BETWEEN else _TIME[phase])
 
     def parameters(self) -> Iterator[tuple[str, Any]]:
         seen: set[int] = set()

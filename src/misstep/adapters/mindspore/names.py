@@ -19,9 +19,10 @@ from mindspore import nn
 from mindspore.experimental.optim.optimizer import Optimizer as TorchLikeOptimizer
 from mindspore.nn.learning_rate_schedule import LearningRateSchedule
 
-from misstep.adapters.frame import Catalog
-from misstep.adapters.mindspore.mode import pynative
+from misstep.adapters.mindspore.graph.pynative_mode import pynative
+from misstep.adapters.settings import settings_of
 from misstep.adapters.source import user_source
+from misstep.adapters.step.frame import Catalog
 from misstep.core.graph import Source
 
 LIBRARY = os.path.dirname(os.path.abspath(ms.__file__)) + os.sep
@@ -64,7 +65,14 @@ class Names:
         if known is None or known[0]() is not cell:
             self.adopt(cell)
             _, path, graph = self._paths[id(cell)]
-            number = self.catalog.node(path, "module", type(cell).__name__, source=users_line(frame), graph=graph)
+            number = self.catalog.node(
+                path,
+                "module",
+                type(cell).__name__,
+                source=users_line(frame),
+                graph=graph,
+                settings=lambda: settings_of(cell),
+            )
             known = self._nodes[id(cell)] = (weakref.ref(cell), number)
         return known[1], self.catalog.graph.nodes[known[1]].name
 
@@ -122,6 +130,7 @@ class Names:
                 type(optimizer).__name__,
                 phase="optimizer",
                 source=users_line(frame),
+                settings=lambda: settings_of(optimizer),
             )
             known = self._optimizers[id(optimizer)] = (weakref.ref(optimizer), node)
         return known[1]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import mindspore as ms
 
-from misstep.adapters.base import Adapter
 from misstep.adapters.mindspore.tensors import dtype_name, leaves
 from misstep.adapters.recording import Holder, OnNetwork, largest
 from misstep.core.cells import Cells, no_cells
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
 class MindSporeWitness:
     """What MindSpore can tell the recorder."""
 
-    def __init__(self, adapter: Adapter) -> None:
-        self.adapter = cast("MindSporeAdapter", adapter)
+    def __init__(self, adapter: MindSporeAdapter) -> None:
+        self.adapter = adapter
 
     def begin(self, cells: Cells, on_network: OnNetwork) -> None:
         self.adapter.cells = cells

@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from misstep.adapters.calls import Memory, tensors_in
+from misstep.adapters.step.calls import Memory, tensors_in
 from misstep.core.stats import DTYPE_CODES, ITEM_BYTES
 
 _NAMES: dict[Any, str] = {
@@ -96,6 +96,7 @@ def number(tensor: Any) -> float | None:
     if not is_tensor(tensor):
         return None
     if tensor.size == 1:
+        wait_for(tensor)
         return float(tensor.item())
     values = np.asarray(array(tensor), np.float64)
     return float(values.mean()) if values.size else None

@@ -10,9 +10,9 @@ The seams, all put in by `attach` and taken out by `detach`:
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from threading import get_ident
 from types import CodeType, FrameType
@@ -20,32 +20,41 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 from torch.utils.data import get_worker_info
 
-from misstep.adapters.base import Level, Listener, TrainingStopped
-from misstep.adapters.frame import Catalog, Frame
+from misstep.adapters.base import Defaults, Extension, Listener, SessionPort, TrainingStopped, Traits
 from misstep.adapters.pytorch import tensors
-from misstep.adapters.pytorch.batch import LoaderWatch, SampleSearch
-from misstep.adapters.pytorch.modules import ModuleSeam
+from misstep.adapters.pytorch.compiled.calls import CompiledCalls
+from misstep.adapters.pytorch.compiled.lines import inside_generated
 from misstep.adapters.pytorch.names import Names
-from misstep.adapters.pytorch.operators import OperatorWatch
-from misstep.adapters.pytorch.recording import watch_collectives
-from misstep.adapters.pytorch.steps import StepSeam, parameters_of
-from misstep.adapters.pytorch.tape import Tape
-from misstep.adapters.pytorch.updates import HeldWeights
+from misstep.adapters.pytorch.quietly import Quietly
+from misstep.adapters.pytorch.recording import TorchWitness, watch_collectives
+from misstep.adapters.pytorch.replay.samples import LoaderWatch, SampleSearch
+from misstep.adapters.pytorch.replay.tape import Tape
+from misstep.adapters.pytorch.replay.update_replay import HeldWeights
+from misstep.adapters.pytorch.seams.loading import watch_compiler, watch_loaders
+from misstep.adapters.pytorch.seams.modules import ModuleSeam
+from misstep.adapters.pytorch.seams.operators import OperatorWatch
+from misstep.adapters.pytorch.seams.steps import StepSeam, parameters_of
 from misstep.adapters.recording import OnNetwork
-from misstep.adapters.replaying import Batch, Capsule, Replayed
+from misstep.adapters.replaying.protocol import Batch, Capsule, Replayed
+from misstep.adapters.step.frame import Catalog, Frame
+from misstep.adapters.timing.clock import Clock
+from misstep.adapters.timing.loaders import Loaders
 from misstep.core.address import Role
 from misstep.core.cells import Cells, no_cells
 from misstep.core.graph import scope_of
+from misstep.core.levels import Level
 from misstep.core.stats import Array
 from misstep.errors import ReplayError
+from misstep.sentences.replay import NO_UPDATE
 
 if TYPE_CHECKING:
-    from misstep.adapters.pytorch.capsule import CapsulePlayer
+    from misstep.adapters.pytorch.replay.capsule import CapsulePlayer
 
 
-class PyTorchAdapter:
+class PyTorchAdapter(Defaults):
     """One per process; `attach` makes it live, `detach` leaves no trace."""
 
     name = "pytorch"
@@ -63,11 +72,15 @@ class PyTorchAdapter:
         self.cost_ns = 0
         self.cells: Cells = no_cells()
         """Where training is, for the flight recorder."""
+        self.clock = Clock(self)
+        """Where the time of a step goes."""
+        self.loaders = Loaders()
         self.on_network: OnNetwork | None = None
         self.modules = ModuleSeam(self)
         self.operators = OperatorWatch(self)
         self.steps = StepSeam(self)
         self.tape = Tape(self)
+        self.compiled = CompiledCalls(self)
         self.moving: set[int] = set()
         """Ids of the weights the optimizer about to step will move."""
         self.search: SampleSearch | None = None
@@ -85,10 +98,20 @@ class PyTorchAdapter:
         self.gradient_rows: dict[int, int] = {}
         """By id of a weight: the row of its gradient in this step."""
         self._undo: list[Callable[[], None]] = []
-        self._quiet = False
-        """While misstep itself calls torch."""
+        self._quietly = Quietly()
 
     # ── life ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def extend(self, session: SessionPort) -> Extension:
+        self.compiled.may_replay = bool(session.settings.replay)
+        return Extension()
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(shadowed=self.compiled.shadowing)
+
+    def witness(self) -> TorchWitness:
+        return TorchWitness(self)
 
     def attach(self, listener: Listener) -> None:
         if not self.inert:
@@ -96,11 +119,10 @@ class PyTorchAdapter:
         if getattr(self, "listener", None) is not listener:
             self._listen_to(listener)
         self.modules.install()
-        self._undo.append(self.modules.remove)
         self.loader.install()
-        self._undo.append(self.loader.remove)
+        self._undo += [self.modules.remove, self.loader.remove]
         self._undo += self.steps.install()
-        self._undo.append(watch_collectives(self))
+        self._undo += [*watch_loaders(self), watch_collectives(self), self.compiled.install()]
         if not _fork_handler:
             os.register_at_fork(after_in_child=self._forked)
             _fork_handler.append(True)
@@ -117,6 +139,11 @@ class PyTorchAdapter:
         self.seer.row_of_memory = self.operators.row_of
         self.names = Names(self.catalog)
         self.steps = StepSeam(self)
+        self.tape = Tape(self)  # what it learned of one program does not hold for the next
+
+    def leave_step(self, error: BaseException | None = None) -> None:
+        self.guarded("at the end", self.steps.close)
+        self.guarded("at the end", lambda: self.steps.leave(ends=True))
 
     def detach(self) -> None:
         self.guarded("at the end", self.steps.close)
@@ -131,7 +158,7 @@ class PyTorchAdapter:
         self.steps.forget()
 
     def set_level(self, level: Level) -> None:
-        self.level = level
+        self.level = level = self.compiled.level_of(level)
         self.modules.watching = level in ("module", "op")
         if level == "op":
             self.operators.start()
@@ -140,27 +167,27 @@ class PyTorchAdapter:
 
     def arm_replay(self, on: bool) -> None:
         """Keep what it takes to run a step again; at op level there is no need to."""
-        self.tape.arm(on)
+        self.tape.arm(on or self.compiled.shadowing)
 
     def replay(self) -> Replayed:
-        from misstep.adapters.pytorch.replay import replay
+        from misstep.adapters.pytorch.replay.rerun import replay
 
         return replay(self)
 
     def replay_update(self) -> Replayed:
-        from misstep.adapters.pytorch.updates import replay_update
+        from misstep.adapters.pytorch.replay.update_replay import replay_update
 
         if not self.steps.stepped:
-            raise ReplayError("no update was seen")
+            raise ReplayError(NO_UPDATE.of())
         return replay_update(self, self.steps.stepped[-1])
 
     def save_capsule(self, path: Path, *, step: int, most_bytes: int, frame: Frame | None = None) -> Capsule:
-        from misstep.adapters.pytorch.capsule import save_capsule
+        from misstep.adapters.pytorch.replay.capsule import save_capsule
 
         return save_capsule(self, path, step=step, most_bytes=most_bytes, frame=frame)
 
     def play_capsule(self, path: Path) -> int:
-        from misstep.adapters.pytorch.capsule import CapsulePlayer
+        from misstep.adapters.pytorch.replay.capsule import CapsulePlayer
 
         self.capsule = CapsulePlayer(self, path)
         self.tape.arm(True)
@@ -175,10 +202,11 @@ class PyTorchAdapter:
 
     def take_over(self, replayed: Replayed) -> None:
         """From here on the step under way is what its replay showed."""
-        self.frame.become(replayed.frame)
+        self.frame = self.seer.frame = replayed.frame
         self.seer.begin()
         self.modules.begin_step()
         self.gradient_rows = dict(replayed.gradient_rows)
+        self.compiled.shadowed()
 
     def batch(self) -> Batch | None:
         return None if self.search is None else self.search.batch()
@@ -196,16 +224,18 @@ class PyTorchAdapter:
             self.names.adopt(model)
         if isinstance(optimizer, torch.optim.Optimizer):
             self.names.optimizer(optimizer)
+            self.steps.by_hand.optimizer_made(optimizer)
 
     def recording(self) -> bool:
         """Whether operators count now: not those of an evaluation between steps."""
         return (
-            not self._quiet
+            not self._quietly.depth
             and bool(
                 torch.is_grad_enabled()
                 or self.in_backward
                 or self.updating is not None
                 or self.modules.stack
+                or (self.network_ran and inside_generated(3))
                 or self.replaying  # inside an autograd function's forward: nothing else is run again without gradients
             )
             and self.thread in (0, get_ident())
@@ -227,18 +257,23 @@ class PyTorchAdapter:
         elif not self.live and not self.inert:
             self.live = True
             self.thread = get_ident()
+            goes_on_with = self.clock.own()
+            watch_compiler(self)
             self.listener.going_live(self)
+            self.clock.back(goes_on_with)
 
     def begin_step(self) -> None:
+        self.frame = self.seer.frame = self.listener.frame
         self.seer.begin()
         self.modules.begin_step()
         self.operators.begin_step()
+        self.compiled.begin_step()
         self.gradient_rows = {}
 
-    def guarded(self, where: str, act: Callable[[], None]) -> None:
+    def guarded(self, where: str, act: Callable[..., None], *given: Any) -> None:
         """Do something of ours on the user's way: our failure is told once and training goes on."""
         try:
-            act()
+            act(*given)
         except TrainingStopped:
             raise
         except Exception as error:
@@ -279,10 +314,10 @@ class PyTorchAdapter:
         return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 
     def all_weights(self) -> Iterator[torch.Tensor]:
-        for root in self.names.networks():
-            yield from root.parameters()
-        for optimizer in self.optimizers():
-            yield from parameters_of(optimizer)
+        """Those of a lazy layer only once it has run: before, they have no memory."""
+        found = (one for root in self.names.networks() for one in root.parameters())
+        held = (one for optimizer in self.optimizers() for one in parameters_of(optimizer))
+        return (one for one in chain(found, held) if not is_lazy(one))
 
     # ── events ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -292,7 +327,9 @@ class PyTorchAdapter:
             self.network_ran = True
             return
         try:
-            self.steps.close()
+            self.compiled.network_called(module)
+            self.steps.close(frame)
+            self.steps.leave()
             if not self.live:
                 self.names.node(module, frame)
                 self.go_live()
@@ -330,14 +367,9 @@ class PyTorchAdapter:
             return self.frame.inputs_of(same)
         return None
 
-    @contextlib.contextmanager
-    def quietly(self) -> Iterator[None]:
+    def quietly(self) -> Quietly:
         """While misstep itself calls torch, nobody records it."""
-        before, self._quiet = self._quiet, True
-        try:
-            yield
-        finally:
-            self._quiet = before
+        return self._quietly
 
     def parameter_rows(self, role: Role, weights: list[torch.Tensor], values: list[torch.Tensor]) -> None:
         """Rows for weights or their gradients; a gradient was computed from its module's output gradients, a weight

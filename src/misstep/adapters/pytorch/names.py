@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import linecache
 import os
+import re
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FrameType
@@ -16,13 +17,19 @@ from types import CodeType, FrameType
 import torch
 from torch import nn
 
-from misstep.adapters.frame import Catalog
+from misstep.adapters.settings import settings_of
+from misstep.adapters.step.frame import Catalog
 from misstep.core.graph import Phase, Source
 
 _LIBRARIES = tuple(
     os.path.dirname(os.path.abspath(path)) + os.sep
     for path in (torch.__file__, os.path.dirname(os.path.dirname(__file__)))
 )
+_TRAINERS = re.compile(
+    r"/(site|dist)-packages/"
+    r"(keras|lightning|pytorch_lightning|lightning_fabric|accelerate|ignite|transformers|timm|peft|trl)/(?!models/)"
+)
+"""Packages that call the user's code and are called by it. Where they define networks, their lines are kept."""
 _IS_USER: dict[CodeType, bool] = {}
 
 
@@ -32,11 +39,16 @@ def user_frame(frame: FrameType | None) -> FrameType | None:
         code = frame.f_code
         mine = _IS_USER.get(code)
         if mine is None:
-            mine = _IS_USER[code] = not code.co_filename.startswith(("<frozen", *_LIBRARIES))
+            mine = _IS_USER[code] = is_users(code.co_filename)
         if mine:
             return frame
         frame = frame.f_back
     return None
+
+
+def is_users(file: str) -> bool:
+    """Whether a file belongs to the user's program, not to torch, misstep or a trainer."""
+    return not file.startswith(("<frozen", *_LIBRARIES)) and _TRAINERS.search(file) is None
 
 
 def source_at(frame: FrameType | None) -> Source | None:
@@ -82,7 +94,15 @@ class Names:
             self.adopt(_larger(module, user_frame(frame)))
         _, path, graph, phase = self._paths[id(module)]
         source = self.place(user_frame(frame))
-        number = self.catalog.node(path, "module", type(module).__name__, phase=phase, source=source, graph=graph)
+        number = self.catalog.node(
+            path,
+            "module",
+            type(plain(module)).__name__,
+            phase=phase,
+            source=source,
+            graph=graph,
+            settings=lambda: settings_of(module),
+        )
         self._nodes[id(module)] = (weakref.ref(module), number)
         return number
 
@@ -93,7 +113,7 @@ class Names:
         """Name everything inside this network."""
         if self._has_path(root):
             return
-        graph = type(root).__name__
+        graph = type(plain(root)).__name__
         has_weights = next(root.parameters(), None) is not None
         first = has_weights and not any(ref() is not None for ref in self.roots)
         if has_weights:
@@ -104,10 +124,12 @@ class Names:
         for path, module in root.named_modules():
             if self._has_path(module):
                 continue
+            path = plain_path(path)
             name = prefix if not path else path if first else f"{prefix}.{path}"
             self._paths[id(module)] = (weakref.ref(module), name, prefix, phase)
         for path, parameter in (*root.named_parameters(), *root.named_buffers()):
             if not self._named(parameter):
+                path = plain_path(path)
                 self._parameters[id(parameter)] = (weakref.ref(parameter), path if first else f"{prefix}.{path}")
 
     def parameter(self, tensor: torch.Tensor) -> str:
@@ -117,7 +139,7 @@ class Names:
         for root in self.networks():  # a layer was added or replaced since the network was named
             for path, parameter in root.named_parameters():
                 if parameter is tensor:
-                    name = self._under(root, path)
+                    name = self._under(root, plain_path(path))
                     self._parameters[id(tensor)] = (weakref.ref(tensor), name)
                     return name
         count = sum(name.startswith("param.") for _, name in self._parameters.values())
@@ -152,7 +174,14 @@ class Names:
         count = len(self._optimizers)
         name = "optimizer" if count == 0 else f"optimizer.{count + 1}"
         source = source_at(user_frame(frame))
-        number = self.catalog.node(name, "optimizer", type(optimizer).__name__, phase="optimizer", source=source)
+        number = self.catalog.node(
+            name,
+            "optimizer",
+            type(optimizer).__name__,
+            phase="optimizer",
+            source=source,
+            settings=lambda: settings_of(optimizer),
+        )
         self._optimizers[id(optimizer)] = (weakref.ref(optimizer), number)
         return number
 
@@ -184,6 +213,17 @@ class Names:
             prefix = f"{kind}_{count}"
         self._prefixes.add(prefix)
         return prefix
+
+
+def plain(module: nn.Module) -> nn.Module:
+    """The module itself, without the wrapper of a compiler."""
+    inner = getattr(module, "_orig_mod", None) if type(module).__name__ == "OptimizedModule" else None
+    return inner if isinstance(inner, nn.Module) else module
+
+
+def plain_path(path: str) -> str:
+    """A path without the wrappers of a compiler: `inner._orig_mod.b` is the user's `inner.b`."""
+    return ".".join(part for part in path.split(".") if part != "_orig_mod")
 
 
 def _larger(module: nn.Module, frame: FrameType | None) -> nn.Module:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 
 from misstep import kernels
-from misstep.adapters.base import Adapter
 from misstep.adapters.pytorch.tensors import NAMES, leaves
 from misstep.adapters.recording import Holder, OnNetwork, largest
 from misstep.core.cells import COLLECTIVE, COLLECTIVES, COLLECTIVES_DONE, SINCE, Cells, no_cells
@@ -30,8 +29,8 @@ _MOST_IN_A_VARIABLE = 100_000
 class TorchWitness:
     """What PyTorch can tell the recorder."""
 
-    def __init__(self, adapter: Adapter) -> None:
-        self.adapter = cast("PyTorchAdapter", adapter)
+    def __init__(self, adapter: PyTorchAdapter) -> None:
+        self.adapter = adapter
         self.on_network: OnNetwork | None = None
 
     def begin(self, cells: Cells, on_network: OnNetwork) -> None:
@@ -46,6 +45,8 @@ class TorchWitness:
         yield from self.adapter.names.paths()
 
     def tensors(self, values: Any) -> list[Any]:
+        if len(values) == 1 and type(values[0]) is torch.Tensor:
+            return [values[0]]
         return list(leaves(values))
 
     def here(self, tensor: Any) -> bool:

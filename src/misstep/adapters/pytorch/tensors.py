@@ -16,7 +16,7 @@ import ml_dtypes
 import torch
 
 from misstep import kernels
-from misstep.adapters.frame import Catalog, Frame
+from misstep.adapters.step.frame import Catalog, Frame
 from misstep.core.stats import DTYPE_CODES, SUMMARY, Array
 
 CODES: dict[torch.dtype, int] = {
@@ -31,6 +31,8 @@ _NUMPY_LACKS: dict[torch.dtype, tuple[torch.dtype, Any]] = {
     torch.float8_e4m3fnuz: (torch.uint8, ml_dtypes.float8_e4m3fnuz),
     torch.float8_e5m2fnuz: (torch.uint8, ml_dtypes.float8_e5m2fnuz),
 }
+_PLAIN = frozenset(NAMES) - frozenset(_NUMPY_LACKS) - {torch.complex64, torch.complex128}
+"""Numpy reads these as they are."""
 
 _DEEPEST = 8
 """Nesting of outputs beyond which we stop looking; a list that contains itself must not hang training."""
@@ -53,8 +55,27 @@ def leaves(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
             yield from leaves(getattr(value, field.name, None), depth + 1)
 
 
+def has_memory(tensor: torch.Tensor) -> bool:
+    """False for a tensor that torch.func wraps around another; a network may hold such for the time of a call."""
+    try:
+        tensor.data_ptr()
+    except (RuntimeError, NotImplementedError):
+        return False
+    return True
+
+
 def array(tensor: torch.Tensor) -> Array:
     """The tensor's memory as numpy, without a copy when it lies on the CPU."""
+    if (
+        type(tensor) is torch.Tensor
+        and tensor.is_cpu
+        and tensor.dtype in _PLAIN
+        and not tensor.requires_grad
+        and not tensor.is_neg()
+        and tensor.layout is torch.strided
+    ):
+        plainly: Array = tensor.numpy()
+        return plainly
     plain = plain_tensor(tensor)
     if plain is None:
         raise TypeError(f"a {type(tensor).__name__} on {tensor.device} holds no memory that can be read")
@@ -142,6 +163,11 @@ class Seer:
             return -1
         version = 0 if tensor.is_inference() else tensor._version
         return known[2] if known[1] == version else -1
+
+    def given(self, tensor: torch.Tensor) -> int:
+        """The row in which a module gave this tensor in this step, or -1."""
+        row = self.seen(tensor)
+        return row if row >= 0 and self.catalog.graph.tensors[self.frame.tensors[row]].role == "output" else -1
 
     def fresh(
         self,

@@ -1,4 +1,4 @@
-"""The first line of misstep inside the user's process: waits for `import torch` or `import mindspore`, then attaches.
+"""The first line of misstep inside the user's process: waits until a framework is imported, then attaches.
 
 `misstep run` puts this directory at the front of PYTHONPATH, so Python imports this file when it starts, in every
 Python process of the user's command, however it was launched. It costs a millisecond or two, imports nothing heavy,
@@ -17,8 +17,6 @@ TYPE_CHECKING = False  # not from typing, whose import would cost more than all 
 if TYPE_CHECKING:
     from typing import Any
 
-    from misstep.capture.attach import Framework
-
 # `importlib.machinery` would be one more import at every start of every Python process; this one is there already.
 _external: Any = sys.modules["_frozen_importlib_external"]
 
@@ -26,7 +24,6 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 _HOME = os.path.dirname(os.path.dirname(os.path.dirname(_HERE)))
 """The directory that holds the package misstep."""
 
-_FRAMEWORKS: dict[str, Framework] = {"torch": "pytorch", "mindspore": "mindspore"}
 _LENT = ("misstep", "ml_dtypes", "msgspec")
 """All that a program of another environment may find in ours; numpy and the framework must be its own."""
 
@@ -34,7 +31,7 @@ _LENT = ("misstep", "ml_dtypes", "msgspec")
 class AfterImport:
     """Calls `attach` right after a framework's import has finished; before that it only looks at names."""
 
-    def __init__(self, waiting: dict[str, Framework]) -> None:
+    def __init__(self, waiting: dict[str, str]) -> None:
         self.waiting = waiting
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
@@ -89,7 +86,13 @@ def _packages() -> list[str]:
     return [part for part in listed.split(os.pathsep) if part]
 
 
-def attach(framework: Framework) -> None:
+def _frameworks() -> dict[str, str]:
+    """By package a program may import, the name of the framework: the command's parent listed them."""
+    listed = os.environ.get("MISSTEP_FRAMEWORKS", "torch=pytorch mindspore=mindspore")
+    return dict(part.split("=", 1) for part in listed.split() if "=" in part)
+
+
+def attach(framework: str) -> None:
     """Hand over to the engine; training is the user's, so nothing but Ctrl-C leaves this function."""
     try:
         from misstep.capture.attach import attach_framework
@@ -119,8 +122,9 @@ def _start() -> None:
     sys.path[:] = [part for part in sys.path if os.path.abspath(part or ".") != _HERE]
     if os.environ.get("MISSTEP_ATTACH") == "1":
         sys.meta_path.append(Lender())
-        sys.meta_path.insert(0, AfterImport({k: v for k, v in _FRAMEWORKS.items() if k not in sys.modules}))
-        for name, framework in _FRAMEWORKS.items():
+        frameworks = _frameworks()
+        sys.meta_path.insert(0, AfterImport({k: v for k, v in frameworks.items() if k not in sys.modules}))
+        for name, framework in frameworks.items():
             if name in sys.modules:
                 attach(framework)
 

@@ -12,6 +12,7 @@ from misstep.store.checkpoint.mindspore_ckpt import read_mindspore_ckpt, write_m
 from misstep.store.checkpoint.npz import looks_like_npz, read_npz, write_npz
 from misstep.store.checkpoint.record import Checkpoint, Held, section_of
 from misstep.store.checkpoint.safetensors_file import looks_like_safetensors, read_safetensors, write_safetensors
+from misstep.store.checkpoint.sharded import looks_sharded, read_sharded
 from misstep.store.checkpoint.torch_file import looks_like_torch, read_torch
 
 __all__ = [
@@ -39,6 +40,8 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
     >>> read_checkpoint("model.pth")["fc.weight"]
     """
     where = Path(path)
+    if looks_sharded(where):
+        return read_sharded(where, read_checkpoint)
     try:
         with open(where, "rb") as file:
             head = file.read(64)
@@ -68,5 +71,5 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
 
 
 def looks_like_checkpoint(path: str | Path) -> bool:
-    """True when the suffix is one of a checkpoint; the content decides which."""
-    return Path(path).suffix in SUFFIXES
+    """True when the suffix is one of a checkpoint (the content decides which), and for one in many files."""
+    return Path(path).suffix in SUFFIXES or looks_sharded(Path(path))

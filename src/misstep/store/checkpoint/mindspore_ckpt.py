@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misstep.errors import FormatError
-from misstep.store.checkpoint.record import Checkpoint, Held
+from misstep.store.checkpoint.record import Checkpoint, Held, unreadable
 from misstep.store.foreign import protobuf as pb
 from misstep.store.foreign.elements import PACKED_INT4, dtype_named, from_mindspore, name_of, to_mindspore
 
@@ -158,7 +158,7 @@ def _held(path: Path, data: memoryview, name: str, piece: _Piece) -> Held:
     ours = from_mindspore(piece.type)
     dtype = dtype_named(ours) if ours else None
     if ours is None or dtype is None:
-        raise FormatError(f"{path}: {name} has the element type {piece.type!r}, which is unknown here", path=str(path))
+        return unreadable(name, piece.type, tuple(piece.dims), f"its element type {piece.type!r} is unknown here")
     length = sum(stop - start for start, stop in piece.spans)
     shape = tuple(piece.dims)
     if shape == (0,) and length == dtype.itemsize:

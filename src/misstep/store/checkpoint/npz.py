@@ -91,7 +91,7 @@ def _write(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
 
 def _header(file: object) -> tuple[tuple[int, ...], np.dtype[Any]]:
     version = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    read: Any = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read(file)
     return shape, dtype
 

@@ -7,7 +7,7 @@ checkpoint of another framework by the same code.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -44,6 +44,8 @@ class Held:
     """None when the format does not say."""
     quantized: tuple[float, int] | None = None
     """Scale and zero point of a quantised tensor; the array holds the stored integers."""
+    place: Hashable = None
+    """The same for tensors that share their memory in the file: tied weights are one parameter."""
 
     @property
     def count(self) -> int:
@@ -52,6 +54,15 @@ class Held:
     @property
     def section(self) -> Section:
         return section_of(self.name)
+
+
+def unreadable(name: str, dtype: str, shape: tuple[int, ...], why: str) -> Held:
+    """A tensor whose values nobody here can read; the rest of its file is none the worse."""
+
+    def load() -> NDArray[Any]:
+        raise TensorUnavailable(f"{name} cannot be read: {why}", address=name)
+
+    return Held(name, dtype, shape, load)
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misstep.errors import FormatError
-from misstep.store.checkpoint.record import Checkpoint, Held
+from misstep.store.checkpoint.record import Checkpoint, Held, unreadable
 from misstep.store.foreign.elements import PACKED_INT4, dtype_named, from_safetensors, name_of, to_safetensors
 
 _HEADER_LIMIT = 100_000_000
@@ -60,7 +60,9 @@ def read_safetensors(path: str | Path) -> Checkpoint:
             ours = PACKED_INT4
         dtype = dtype_named(ours) if ours else None
         if ours is None or dtype is None:
-            raise FormatError(f"{where}: {name} has the element type {said['dtype']!r}, unknown here", path=str(where))
+            why = f"its element type {said['dtype']} is unknown here"
+            tensors[name] = unreadable(name, str(said["dtype"]), tuple(said["shape"]), why)
+            continue
         start, stop = (8 + length + offset for offset in said["data_offsets"])
         shape = tuple(said["shape"][:-1] if name in real and dtype.itemsize == 16 else said["shape"])
         count = int(np.prod(shape, dtype=np.int64)) if shape else 1

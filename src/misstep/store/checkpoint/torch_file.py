@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misstep.errors import FormatError
-from misstep.store.checkpoint.record import Checkpoint, Held
-from misstep.store.checkpoint.torch_pickle import Array, Storage, StructureReader, Tensor
+from misstep.store.checkpoint.record import Checkpoint, Held, unreadable
+from misstep.store.checkpoint.torch_pickle import Array, Opaque, Storage, StructureReader, Tensor
 from misstep.store.foreign.elements import dtype_named, name_of
 
 _LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
@@ -61,7 +61,9 @@ def read_torch(path: str | Path) -> Checkpoint:
     tensors: dict[str, Held] = {}
     extras: dict[str, object] = {}
     for name, leaf in _leaves(structure, ""):
-        if isinstance(leaf, Tensor):
+        if isinstance(leaf, Opaque):
+            tensors[name or "tensor"] = unreadable(name or "tensor", leaf.kind, (), f"it is a {leaf.kind} tensor")
+        elif isinstance(leaf, Tensor):
             tensors[name or "tensor"] = _held(where, name or "tensor", leaf, blocks)
         elif isinstance(leaf, Array) and leaf.value.ndim:
             tensors[name] = Held(name, name_of(leaf.value.dtype), leaf.value.shape, leaf.load)
@@ -136,6 +138,8 @@ def _from_legacy(path: Path) -> tuple[object, Blocks]:
 
 
 def _held(path: Path, name: str, tensor: Tensor, blocks: Blocks) -> Held:
+    if dtype_named(tensor.dtype) is None:
+        return unreadable(name, tensor.dtype, tensor.shape, f"its element type {tensor.dtype} is unknown here")
     reach = tensor.offset + sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride) if size > 0)
     empty = 0 in tensor.shape
     wrong = tensor.offset < 0 or any(step < 0 for step in tensor.stride) or any(size < 0 for size in tensor.shape)
@@ -155,10 +159,13 @@ def _held(path: Path, name: str, tensor: Tensor, blocks: Blocks) -> Held:
         steps = tuple(step * flat.itemsize for step in tensor.stride)
         start = tensor.offset * flat.itemsize
         view: NDArray[Any] = np.ndarray(tensor.shape, flat.dtype, buffer=flat, offset=start, strides=steps)
-        return view if view.dtype.isnative else view.astype(view.dtype.newbyteorder("="))
+        view = view if view.dtype.isnative else view.astype(view.dtype.newbyteorder("="))
+        view = np.conj(view) if tensor.conjugated else view
+        return np.negative(view) if tensor.negated else view
 
     # A state_dict holds detached tensors: only a saved Parameter says that it is trainable.
-    return Held(name, tensor.dtype, tensor.shape, load, tensor.trainable or None, tensor.quantized)
+    place = (tensor.storage.key, tensor.offset, tensor.shape, tensor.stride)
+    return Held(name, tensor.dtype, tensor.shape, load, tensor.trainable or None, tensor.quantized, place)
 
 
 def _capacity(tensor: Tensor) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections import OrderedDict, defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -47,6 +48,8 @@ class Tensor:
     trainable: bool
     dtype: str
     quantized: tuple[float, int] | None = None
+    conjugated: bool = False
+    negated: bool = False
 
     def __setstate__(self, state: object) -> None:
         """Attributes a user hung on a tensor are of no interest."""
@@ -109,6 +112,10 @@ class StructureReader(pickle.Unpickler):
             dtype = from_torch_storage(name) or from_torch(name)
             if dtype is not None:
                 return Type(dtype)
+            if name.startswith(("float", "int", "uint", "bits", "q", "complex")):
+                return Type(name)
+        if module in ("torch._utils", "torch._tensor") and name.startswith("_rebuild"):
+            return _opaque(name.removeprefix("_rebuild_").removesuffix("_tensor") or "unknown")
         raise FormatError(
             f"{self._path} holds a pickled {module}.{name}; unpickling it would run that code, so it is refused. "
             f"Save the tensors alone: torch.save(model.state_dict(), path)",
@@ -123,9 +130,33 @@ class StructureReader(pickle.Unpickler):
 
 
 def _tensor(
-    storage: Storage, offset: int, shape: tuple[int, ...], stride: tuple[int, ...], trainable: bool = False, *_: object
+    storage: Storage,
+    offset: int,
+    shape: tuple[int, ...],
+    stride: tuple[int, ...],
+    trainable: bool = False,
+    hooks: object = None,
+    marks: dict[str, Any] | None = None,
 ) -> Tensor:
-    return Tensor(storage, offset, tuple(shape), tuple(stride), bool(trainable), storage.dtype)
+    tensor = Tensor(storage, offset, tuple(shape), tuple(stride), bool(trainable), storage.dtype)
+    # A view that torch conjugates or negates when it is read: the bits in the file are those before.
+    tensor.conjugated = bool((marks or {}).get("conj"))
+    tensor.negated = bool((marks or {}).get("neg"))
+    return tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A tensor of a kind that is not laid out element by element: sparse, nested, of a user's class."""
+
+    kind: str
+
+    def __setstate__(self, state: object) -> None:
+        """What was hung on it is of no interest."""
+
+
+def _opaque(kind: str) -> Callable[..., Opaque]:
+    return lambda *given: Opaque(kind)
 
 
 def _tensor_typed(

@@ -18,7 +18,17 @@ PACKED_INT4 = "int4x2"
 
 _EXTRA = {
     name: np.dtype(getattr(ml_dtypes, name))
-    for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "int4", "uint4")
+    for name in (
+        "bfloat16",
+        "float8_e4m3fn",
+        "float8_e5m2",
+        "float8_e4m3fnuz",
+        "float8_e5m2fnuz",
+        "float8_e8m0fnu",
+        "int4",
+        "uint4",
+    )
+    if hasattr(ml_dtypes, name)
 }
 _EXTRA_NAMES = {dtype: name for name, dtype in _EXTRA.items()}
 
@@ -29,6 +39,7 @@ _SAFETENSORS = {
     "BF16": "bfloat16",
     "F8_E4M3": "float8_e4m3fn",
     "F8_E5M2": "float8_e5m2",
+    "F8_E8M0": "float8_e8m0fnu",
     "I64": "int64",
     "I32": "int32",
     "I16": "int16",
@@ -152,6 +163,12 @@ def to_mindspore(name: str) -> str | None:
 
 def from_torch_storage(name: str) -> str | None:
     return _TORCH_STORAGES.get(name)
+
+
+def to_torch_storage(name: str) -> str | None:
+    """`FloatStorage` for float32; None for types that have no storage of their own."""
+    plain = (theirs for theirs, ours in _TORCH_STORAGES.items() if ours == name and not theirs.startswith(("Q", "U")))
+    return next(plain, None)
 
 
 def from_torch(name: str) -> str | None:

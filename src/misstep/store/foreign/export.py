@@ -16,14 +16,16 @@ from numpy.typing import NDArray
 
 from misstep.errors import FormatError, need
 from misstep.store.checkpoint import write_mindspore_ckpt, write_npz, write_safetensors
+from misstep.store.checkpoint.spelling import as_mindspore, as_torch
+from misstep.store.checkpoint.torch_writer import write_torch
 from misstep.store.foreign.elements import name_of
 from misstep.store.foreign.folder import INDEX
 from misstep.store.foreign.index import facts_of
-from misstep.store.foreign.mindspore_layout import write_mindspore_dump
+from misstep.store.foreign.mindspore.layout import write_mindspore_dump
 from misstep.store.foreign.npyfile import write_npy
 from misstep.store.foreign.source import Entry, TensorSource, stats_of
 
-FORMATS = ("npy", "npz", "safetensors", "ckpt", "mindspore", "parquet")
+FORMATS = ("npy", "npz", "safetensors", "ckpt", "pth", "mindspore", "parquet")
 
 _NAME_LIMIT = 180
 """Characters of a file name; file systems stop at 255 bytes, and a quoted name grows."""
@@ -38,8 +40,9 @@ def export(source: TensorSource, path: str | Path, *, format: str) -> Path:
     writers = {
         "npy": write_npy_tree,
         "npz": lambda given, to: write_npz(to, _all(given)),
-        "safetensors": lambda given, to: write_safetensors(to, _all(given)),
-        "ckpt": lambda given, to: write_mindspore_ckpt(to, _parameters(given)),
+        "safetensors": lambda given, to: write_safetensors(to, _weights_or_all(given)),
+        "ckpt": lambda given, to: write_mindspore_ckpt(to, as_mindspore(_parameters(given))),
+        "pth": lambda given, to: write_torch(to, as_torch(_parameters(given))),
         "mindspore": write_mindspore_dump,
         "parquet": write_parquet,
     }
@@ -99,6 +102,13 @@ def file_name(entry: Entry, number: int) -> str:
 
 def _all(source: TensorSource) -> Mapping[str, NDArray[Any]]:
     return {str(entry.address): source.array(entry) for entry in source.entries()}
+
+
+def _weights_or_all(source: TensorSource) -> Mapping[str, NDArray[Any]]:
+    """A checkpoint under the names of its weights; anything with a step or a pass in it by address."""
+    if all(entry.role in ("param", "buffer") and entry.step is None for entry in source.entries()):
+        return as_torch(_parameters(source))
+    return _all(source)
 
 
 def _parameters(source: TensorSource) -> Mapping[str, NDArray[Any]]:

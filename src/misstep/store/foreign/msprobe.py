@@ -14,17 +14,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
 from misstep.core.address import Role
+from misstep.core.stats import TensorStats
 from misstep.errors import FormatError, TensorUnavailable
 from misstep.store.checkpoint import read_checkpoint
 from misstep.store.foreign.elements import from_mindspore, from_torch
 from misstep.store.foreign.npyfile import read_npy
+from misstep.store.foreign.said_statistics import MSPROBE, stats_said
 from misstep.store.foreign.source import Entry
 
 _MODULE = re.compile(
@@ -76,6 +78,17 @@ class MsprobeDump:
     def statistics(self, entry: Entry) -> dict[str, Any]:
         """Max, Min, Mean and Norm as msprobe wrote them."""
         return self._statistics.get(str(entry.address), {})
+
+    def stats(self, entry: Entry) -> TensorStats | None:
+        """The same as statistics of ours; None when only a checksum was dumped."""
+        return stats_said(self.statistics(entry), MSPROBE, shape=entry.shape, dtype=entry.dtype)
+
+    def memory(self, entry: Entry) -> Hashable:
+        return None
+
+    def digest(self, entry: Entry) -> str:
+        """The checksum of the values, where msprobe dumped one (summary_mode md5)."""
+        return str(self.statistics(entry).get("md5", ""))
 
     def array(self, entry: Entry) -> NDArray[Any]:
         if not entry.key:

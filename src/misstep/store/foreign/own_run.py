@@ -5,7 +5,7 @@ Each tensor is checked when it is first read: after a loss of power a pack may e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from misstep.errors import TensorUnavailable
 from misstep.store.foreign.source import Entry
 from misstep.store.layout import is_run, ranks_in
 from misstep.store.pack import StoredTensor
-from misstep.store.rank import Rank
+from misstep.store.reading.rank import Rank
 
 
 def looks_like_run(path: Path) -> bool:
@@ -74,6 +74,10 @@ class RunSource:
         number, stored = self._stored[entry.key]
         return number, stored.offset, stored.bytes, stored.shape, stored.dtype
 
+    def settings(self) -> dict[str, dict[str, str]]:
+        """By the name of a node: how it was set up."""
+        return _settings(self._ranks.values())
+
     def damage(self) -> list[str]:
         """What of the pack and its index could not be read."""
         return [sentence for rank in self._ranks.values() for sentence in rank.pack.damage(alive=False)]
@@ -95,7 +99,7 @@ class RunSource:
             step=address.step,
             rank=number,
             call=address.call,
-            updated=address.role == "param" and bool(address.step),
+            updated=_left_behind(address),
             key=key,
         )
 
@@ -103,12 +107,14 @@ class RunSource:
 class RowSource:
     """The tensors a run recorded the statistics of, whether it kept their values or not."""
 
-    def __init__(self, path: Path, chosen: Callable[[Address, str], bool]) -> None:
+    def __init__(self, path: Path, chosen: Callable[[Address, str], bool] = lambda address, kind: True) -> None:
         self.path = Path(path)
         self._found: dict[str, tuple[Entry, TensorStats]] = {}
+        self._ranks: list[Rank] = []
         for number in ranks_in(self.path):
             rank = Rank(self.path, number)
             rank.refresh()
+            self._ranks.append(rank)
             for step in rank.stats.kept_steps():
                 rows = rank.stats.of_step(int(step))
                 for address, stats in rank.named_rows(rows[np.argsort(rows["order"], kind="stable")]):
@@ -133,6 +139,10 @@ class RowSource:
     def memory(self, entry: Entry) -> Hashable:
         return None
 
+    def settings(self) -> dict[str, dict[str, str]]:
+        """By the name of a node: how it was set up."""
+        return _settings(self._ranks)
+
     def _add(self, address: Address, stats: TensorStats, kind: str) -> None:
         entry = Entry(
             name=address.node,
@@ -145,19 +155,32 @@ class RowSource:
             step=address.step,
             rank=address.rank,
             call=address.call,
+            updated=_left_behind(address),
             key=str(len(self._found)),
         )
         self._found[entry.key] = entry, stats
 
 
-def open_own_run(path: str | Path) -> RunSource:
-    """The tensors a run kept; a run that kept none says how to keep some."""
+def open_own_run(path: str | Path, *, statistics: bool = False) -> RunSource | RowSource:
+    """The tensors a run kept; a run that kept none says how to keep some, or gives its statistics where those do."""
     source = RunSource(Path(path))
-    if not source.entries():
-        damage = source.damage()
-        if damage:
-            raise TensorUnavailable(f"no whole tensor of {source.path.name} can be read: {'; '.join(damage)}")
-        raise TensorUnavailable(
-            f"{source.path.name} kept no whole tensor; record it again with --dump, or dump a step of it while it runs"
-        )
-    return source
+    if source.entries():
+        return source
+    rows = RowSource(Path(path)) if statistics else None
+    if rows is not None and rows.entries():
+        return rows
+    damage = source.damage()
+    if damage:
+        raise TensorUnavailable(f"no whole tensor of {source.path.name} can be read: {'; '.join(damage)}")
+    raise TensorUnavailable(
+        f"{source.path.name} kept no whole tensor; record it again with --dump, or dump a step of it while it runs"
+    )
+
+
+def _left_behind(address: Address) -> bool:
+    """Weights and buffers are recorded as the step left them; those of step 0 are what the training began with."""
+    return address.role in ("param", "buffer") and bool(address.step)
+
+
+def _settings(ranks: Iterable[Rank]) -> dict[str, dict[str, str]]:
+    return {node.name: node.settings for rank in ranks for node in rank.graph.nodes if node.settings}

@@ -16,16 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misstep.errors import FormatError, RunNotFound
-from misstep.store.bundle import is_bundle
+from misstep.store.bundle.open import bundle_run
+from misstep.store.bundle.write import is_bundle
 from misstep.store.checkpoint import looks_like_checkpoint, read_checkpoint
+from misstep.store.checkpoint.sharded import looks_sharded
 from misstep.store.foreign.elements import dtype_named, needs_ml_dtypes
 from misstep.store.foreign.folder import looks_like_folder, open_folder
-from misstep.store.foreign.mindspore_dump import looks_like_mindspore_dump, open_mindspore_dump
+from misstep.store.foreign.mindspore.dump import looks_like_mindspore_dump, open_mindspore_dump
 from misstep.store.foreign.msprobe import looks_like_msprobe, open_msprobe
 from misstep.store.foreign.own_run import looks_like_run, open_own_run
 from misstep.store.foreign.source import ArraySource, TensorSource, select
-from misstep.store.openbundle import bundle_run
-from misstep.store.reader import Run
+from misstep.store.reading.reader import Run
 from misstep.store.runs import resolve
 
 
@@ -38,12 +39,20 @@ class Reader:
     open: Callable[[Path], TensorSource]
 
 
+def _is_checkpoint(path: Path) -> bool:
+    return looks_sharded(path) or (path.is_file() and looks_like_checkpoint(path))
+
+
 _READERS: list[Reader] = [
     Reader("run of misstep", looks_like_run, open_own_run),
     Reader("flight record", is_bundle, lambda path: open_own_run(bundle_run(path))),
     Reader("MindSpore dump", looks_like_mindspore_dump, open_mindspore_dump),
     Reader("msprobe dump", looks_like_msprobe, open_msprobe),
-    Reader("checkpoint", lambda path: path.is_file() and looks_like_checkpoint(path), read_checkpoint),
+    Reader(
+        "checkpoint",
+        _is_checkpoint,
+        read_checkpoint,
+    ),
     Reader("folder of arrays", looks_like_folder, open_folder),
 ]
 
@@ -61,8 +70,8 @@ def kind_of(path: str | Path) -> str:
     return next((reader.name for reader in _READERS if reader.knows(Path(path))), "")
 
 
-def source_of(thing: object, *, label: str = "arrays") -> TensorSource:
-    """Anything that holds named tensors, as a source.
+def source_of(thing: object, *, label: str = "arrays", statistics: bool = False) -> TensorSource:
+    """Anything that holds named tensors, as a source; with `statistics` also a run that kept nothing else.
 
     >>> source_of("last@120#0")              # a run by name or path, with a step and a rank if wanted
     >>> source_of("dumps/rank_0@3")          # the same for a folder of another tool
@@ -70,11 +79,11 @@ def source_of(thing: object, *, label: str = "arrays") -> TensorSource:
     >>> source_of(model.state_dict())        # tensors of a framework become arrays
     """
     if isinstance(thing, str | Path):
-        return _opened(str(thing))
+        return _opened(str(thing), statistics=statistics)
     if isinstance(thing, TensorSource):
         return thing
     if isinstance(thing, Run):
-        return open_own_run(thing.path)
+        return open_own_run(thing.path, statistics=statistics)
     if isinstance(thing, np.ndarray):
         return ArraySource({"array": thing}, label=label)
     if isinstance(thing, Mapping):
@@ -103,7 +112,7 @@ def as_array(value: Any) -> NDArray[Any]:
     return np.asarray(value)
 
 
-def _opened(text: str) -> TensorSource:
+def _opened(text: str, *, statistics: bool) -> TensorSource:
     path, step, rank = Path(text), None, None
     if not path.exists():
         found = _MOMENT.fullmatch(text)
@@ -118,6 +127,7 @@ def _opened(text: str) -> TensorSource:
             raise FormatError(f"no such file or folder: {path}; {unknown}", path=text) from None
     for reader in _READERS:
         if reader.knows(path):
-            return select(reader.open(path), step=step, rank=rank)
+            own = statistics and looks_like_run(path)
+            return select(open_own_run(path, statistics=True) if own else reader.open(path), step=step, rank=rank)
     kinds = ", ".join(reader.name for reader in _READERS)
     raise FormatError(f"{path} is nothing that can be read here ({kinds})", path=str(path))

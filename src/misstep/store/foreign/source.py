@@ -160,6 +160,14 @@ class Selected:
     def memory(self, entry: Entry) -> Hashable:
         return self._source.memory(entry) if isinstance(self._source, Summarised) else None
 
+    def settings(self) -> Mapping[str, Mapping[str, str]]:
+        known = getattr(self._source, "settings", None)
+        return known() if known is not None else {}
+
+    def digest(self, entry: Entry) -> str:
+        known = getattr(self._source, "digest", None)
+        return known(entry) if known is not None else ""
+
 
 def select(source: TensorSource, *, step: int | None = None, rank: int | None = None) -> TensorSource:
     """The tensors of one step and rank; what carries no step (parameters of a file) stays.

@@ -27,7 +27,9 @@ class HuggingFaceBridge(TrainerCallback):
     `request_stop()` becomes `control.should_training_stop`.
     """
 
-    def __init__(self, callbacks: Callback | list[Callback] | None = None, *, watch: bool = True, **settings: Any):
+    def __init__(
+        self, callbacks: Callback | list[Callback] | None = None, *, watch: bool = True, **settings: Any
+    ) -> None:
         self.relay = Relay(callbacks, watch=watch, settings=settings)
         self._loss: Any = None
         self._batch: Any = None

@@ -29,7 +29,9 @@ class KerasBridge(KerasCallback):
     `EarlyStopping(monitor="val_loss")` finds what Keras calls so.
     """
 
-    def __init__(self, callbacks: Callback | list[Callback] | None = None, *, watch: bool = True, **settings: Any):
+    def __init__(
+        self, callbacks: Callback | list[Callback] | None = None, *, watch: bool = True, **settings: Any
+    ) -> None:
         super().__init__()
         self.relay = Relay(callbacks, watch=watch, settings=settings)
         self._loss: Any = None

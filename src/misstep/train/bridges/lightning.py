@@ -23,7 +23,9 @@ class LightningBridge(LightningCallback):
     is recorded. Metrics that the module logs are found in `eval_results` at the end of an epoch.
     """
 
-    def __init__(self, callbacks: Callback | list[Callback] | None = None, *, watch: bool = True, **settings: Any):
+    def __init__(
+        self, callbacks: Callback | list[Callback] | None = None, *, watch: bool = True, **settings: Any
+    ) -> None:
         super().__init__()
         self.relay = Relay(callbacks, watch=watch, settings=settings)
 

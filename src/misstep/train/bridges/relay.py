@@ -7,7 +7,7 @@ A bridge only translates: its framework's hooks into these verbs, and its framew
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from misstep.capture.process import attach, live_session
 from misstep.capture.session import Session
@@ -116,7 +116,7 @@ class Relay:
             self.failed(error)
             raise
 
-    def _end_session(self, reason: str) -> None:
+    def _end_session(self, reason: Literal["finished", "failed"]) -> None:
         if self._ours and self.session is not None:
             self.session.end(reason)
         self.session = None

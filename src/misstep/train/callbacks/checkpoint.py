@@ -18,7 +18,7 @@ from misstep.errors import TrainError
 from misstep.train.callbacks.base import Callback, CallbackParams, RunContext
 from misstep.train.checkpoint import load_checkpoint, save_checkpoint
 from misstep.train.data import columns_of
-from misstep.train.step import framework_for
+from misstep.train.steps import framework_for
 
 log = logging.getLogger("misstep.train")
 

@@ -16,7 +16,7 @@ import numpy as np
 from misstep.errors import TrainError, nearest
 from misstep.train.callbacks.base import Callback, CallbackParams, RunContext
 from misstep.train.checkpoint import save_checkpoint
-from misstep.train.step import framework_for
+from misstep.train.steps import framework_for
 from misstep.train.values import loss_value, to_numpy
 
 log = logging.getLogger("misstep.train")

@@ -20,7 +20,7 @@ import numpy as np
 
 from misstep.errors import TrainError, nearest
 from misstep.train.callbacks.base import Callback, CallbackParams, RunContext
-from misstep.train.step import framework_for
+from misstep.train.steps import framework_for
 from misstep.train.values import loss_value, to_numpy
 
 SPECIFIED = {

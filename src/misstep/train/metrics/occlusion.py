@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from misstep.train.metrics.base import Metric, nothing_measured, rearrange_inputs
-from misstep.train.step import framework_for
+from misstep.train.steps import framework_for
 from misstep.train.values import Array, to_numpy
 
 

@@ -1,0 +1,1 @@
+"""A step of MindSpore run again, bit for bit."""

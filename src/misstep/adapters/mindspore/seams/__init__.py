@@ -1,0 +1,1 @@
+"""The places in MindSpore where misstep listens."""

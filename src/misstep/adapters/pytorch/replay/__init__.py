@@ -1,0 +1,1 @@
+"""A step of PyTorch run again, bit for bit."""

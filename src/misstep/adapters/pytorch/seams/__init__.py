@@ -1,0 +1,1 @@
+"""The places in PyTorch where misstep listens."""

@@ -1,0 +1,1 @@
+"""What the replays of all frameworks share."""

@@ -1,0 +1,1 @@
+"""The flight recorder: what is known when a training dies or hangs."""

@@ -1,0 +1,1 @@
+"""Tensors that are kept: for watchpoints, verdicts and dumps."""

@@ -1,0 +1,1 @@
+"""The training as a debugger sees it: commands in, news out."""

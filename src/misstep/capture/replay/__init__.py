@@ -1,0 +1,1 @@
+"""When a bad step is run again, and what comes of it."""

@@ -1,0 +1,1 @@
+"""From a finished step to its verdict and its record."""

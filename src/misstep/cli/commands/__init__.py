@@ -1,0 +1,1 @@
+"""The commands of `misstep`, one file each."""

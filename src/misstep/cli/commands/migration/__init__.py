@@ -1,0 +1,1 @@
+"""Commands for moving a model from one framework to the other."""

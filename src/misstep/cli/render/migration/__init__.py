@@ -1,0 +1,1 @@
+"""How the results of migration look in a terminal."""

@@ -1,0 +1,51 @@
+"""What was seen of a run, counted: whether it may be called free of NaN and Inf, and if not, why not.
+
+A sentence that says "no NaN or Inf was seen" is only true of a run whose steps were all watched, whose losses were all
+finite, whose updates were all done, whose records were all kept, and in which no watchpoint tripped.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from misstep.core.levels import LEVELS, Level
+from misstep.core.run import Step
+
+
+@dataclass(slots=True)
+class Seen:
+    """The sums of one run, over all of its ranks."""
+
+    steps: int = 0
+    """The number of the last step."""
+    unwatched: int = 0
+    """Steps at level off."""
+    bad_losses: int = 0
+    first_bad_loss: int | None = None
+    """The first step whose loss was NaN or Inf."""
+    skipped: int = 0
+    """Updates left out by a gradient scaler or loss scale."""
+    hits: int = 0
+    level: Level = "op"
+    """The lowest level at which a step was watched."""
+    lost: int = 0
+    """Records that could not be kept."""
+
+    def add(self, step: Step) -> None:
+        """One more step; the initial weights are none."""
+        if step.number == 0:
+            return
+        self.steps = max(self.steps, step.number)
+        if step.captured == "off":
+            self.unwatched += 1
+        self.level = next((one for one in LEVELS if one != "off" and one in (step.captured, self.level)), self.level)
+        losses = [loss for loss in (step.loss, *step.losses) if loss is not None]
+        if not all(map(math.isfinite, losses)):
+            self.bad_losses += 1
+            self.first_bad_loss = min(step.number, self.first_bad_loss or step.number)
+
+    @property
+    def clean(self) -> bool:
+        """Every step was watched, and nothing whatever speaks against it."""
+        return self.steps > 0 and not any((self.unwatched, self.bad_losses, self.skipped, self.hits, self.lost))

@@ -1,0 +1,1 @@
+"""Watchpoints: conditions, expressions, and how they are evaluated."""

@@ -1,0 +1,1 @@
+"""Why a training died: known failures and their signs."""

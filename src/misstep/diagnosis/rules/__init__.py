@@ -1,0 +1,1 @@
+"""Why a training does not learn, one rule for each cause."""

@@ -1,0 +1,1 @@
+"""What the hub answers about recorded runs, dumps and comparisons."""

@@ -1,0 +1,105 @@
+"""The folder of runs a hub serves: what is in it, and runs that are open because somebody looks at them.
+
+The list and every open run are read again at most a few times a second, however many clients ask.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from misstep.core.finding import Verdict
+from misstep.errors import RunNotFound, nearest
+from misstep.hub.listing.glances import Glance, Glances
+from misstep.protocol.views import RunBrief, number
+from misstep.sentences import verdict as texts
+from misstep.sentences.text import said
+from misstep.store.layout import is_run
+from misstep.store.reading.reader import Run
+from misstep.store.runs import RunSummary, list_runs
+
+REFRESH_SECONDS = 0.2
+OPEN_RUNS = 64
+
+
+class RunFolder:
+    """Runs by name."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._open: dict[str, tuple[Run, float, tuple[int, int]]] = {}
+        self._list: tuple[float, list[RunBrief]] = (0.0, [])
+        self._glances = Glances()
+
+    def briefs(self) -> list[RunBrief]:
+        """Every run, as its directory tells it."""
+        now = time.monotonic()
+        if now - self._list[0] > REFRESH_SECONDS:
+            briefs = [_brief(one, self._glances.of(one.path, one.ranks)) for one in list_runs(self.directory)]
+            self._list = (now, briefs)
+        return self._list[1]
+
+    def open(self, name: str, *, elsewhere: Path | None = None, also: Iterable[str] = ()) -> Run:
+        """The run of that name, refreshed; `elsewhere` is where a live run outside of the folder says it writes.
+
+        RunNotFound for a name that is not there, with the nearest of those that are, or of `also`.
+        """
+        now = time.monotonic()
+        if name in self._open and _identity(self._open[name][0].path) != self._open[name][2]:
+            del self._open[name]  # deleted, and perhaps recorded anew under the same name
+        if name in self._open:
+            run, at, made = self._open[name]
+            if now - at > REFRESH_SECONDS:
+                run.refresh()
+                self._open[name] = (run, time.monotonic(), made)
+            return run
+        paths = {summary.name: summary.path for summary in list_runs(self.directory)}
+        if elsewhere is not None and is_run(elsewhere):
+            paths.setdefault(name, elsewhere)
+        if name not in paths:
+            near = nearest(name, [*paths, *also])
+            raise RunNotFound(f"no run {name[:100]!r} in {self.directory}{near}", run=name)
+        run = Run(paths[name])
+        while len(self._open) >= OPEN_RUNS:
+            self._open.pop(next(iter(self._open)))
+        self._open[name] = (run, now, _identity(run.path))
+        return run
+
+
+def _brief(summary: RunSummary, glance: Glance) -> RunBrief:
+    # The earliest birth of all ranks, as everywhere; the journals are in the order in which it was written down.
+    found = _born(summary.first_bad, len(summary.ranks)) if summary.first_bad else glance.found
+    return RunBrief(
+        run=summary.name,
+        state=summary.state,
+        live=False,
+        started=summary.started,
+        step=summary.steps,
+        loss=number(summary.loss),
+        world_size=max(len(summary.ranks), 1),
+        ranks=summary.ranks,
+        host=summary.host,
+        command=summary.command,
+        hits=glance.hits,
+        spark=glance.losses,
+        found=said(found, "en"),
+        found_zh=said(found, "zh"),
+        bad=summary.first_bad.kind if summary.first_bad else "",
+    )
+
+
+def _born(verdict: Verdict, ranks: int) -> str:
+    kind = "NaN" if verdict.kind == "nan" else "Inf"
+    if ranks > 1:
+        return texts.BORN_ON.of(kind=kind, node=verdict.node, step=verdict.step, rank=verdict.rank)
+    return texts.BORN.of(kind=kind, node=verdict.node, step=verdict.step)
+
+
+def _identity(directory: Path) -> tuple[int, int]:
+    """Another one for a directory of the same name that was made later; zeros when there is none."""
+    try:
+        made = directory.stat()
+    except OSError:
+        return 0, 0
+    return made.st_dev, made.st_ino

@@ -1,0 +1,1 @@
+"""Trainings that are connected to the hub right now."""

@@ -1,0 +1,1 @@
+"""Data pipelines: what one delivers, and whether two deliver the same."""

@@ -1,0 +1,1 @@
+"""What migration asks of a framework, once for each: the only files of this package that import one."""

@@ -1,0 +1,1 @@
+"""Two networks on the same values, layer by layer, every layer of the right fed with the left's own inputs."""

@@ -1,0 +1,1 @@
+"""The words of the web page, by the key it uses; `sentences.typescript` writes web/src/**/words from them."""

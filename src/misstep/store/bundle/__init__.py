@@ -1,0 +1,1 @@
+"""A run, or the record of a crash, as one file."""

@@ -1,0 +1,1 @@
+"""Runs and dumps that MindSpore's own tools wrote."""

@@ -1,0 +1,1 @@
+"""Writing a run directory while a training goes on."""

@@ -1,0 +1,145 @@
+"""From a study file to Optuna: the space of values, the sampler that proposes them, the pruner that compares curves."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from misstep.errors import TuneError, need
+from misstep.sentences import tune as sentences
+from misstep.tuning.studyfile.study import Parameter, Study
+
+STARTUP = 8
+"""Random trials before the sampler learns; Optuna's ten leave little of a study of thirty."""
+
+WARM_UP = 4
+"""Steps that are never judged: of six recorded trainings the first three ended too many that were best in the end."""
+
+
+def suggest(trial: Any, study: Study) -> dict[str, Any]:
+    """Values for one trial: of the parameters that exist, given those before them."""
+    values: dict[str, Any] = {}
+    for one in study.parameters:
+        if exists(one, values):
+            values[one.name] = _suggested(trial, one)
+    return values
+
+
+def exists(parameter: Parameter, values: Mapping[str, Any]) -> bool:
+    """Whether a parameter exists, given the values of those above it."""
+    if parameter.when is None:
+        return True
+    try:
+        return bool(parameter.when(values))
+    except KeyError:
+        return False  # it hangs on one that does not exist itself
+
+
+def _suggested(trial: Any, one: Parameter) -> Any:
+    if one.kind == "choice":
+        return trial.suggest_categorical(one.name, list(one.choice))
+    if one.kind == "int":
+        return trial.suggest_int(one.name, int(one.low), int(one.high), step=int(one.step or 1), log=one.log)
+    value = trial.suggest_float(one.name, one.low, one.high, step=one.step, log=one.log)
+    return round(value, one.decimal) if one.decimal is not None else value
+
+
+def violations(study: Study, values: Mapping[str, Any], *, before: bool) -> list[float]:
+    """How far each constraint is overstepped; `before` a trial runs, only those that need nothing measured."""
+    names = {one.name for one in study.parameters}
+    found = []
+    for constraint in study.constraints:
+        if before and not constraint.names <= names:
+            continue
+        try:
+            found.append(constraint.violation(values))
+        except KeyError as missing:
+            if str(missing).strip("'") not in names and not before:
+                raise TuneError(
+                    f"{study.where('constraints')}: {constraint.text!r} needs {missing}, which is neither a parameter"
+                    f" nor recorded"
+                ) from None
+            found.append(0.0)  # a parameter that does not exist now binds nothing
+    return found
+
+
+def make_sampler(study: Study, *, say: Callable[[str], None] = lambda text: None) -> Any:
+    """The sampler a study file asks for."""
+    samplers = need("optuna", "for tuning", extra="tune").samplers
+    chosen, seed = study.tuner, study.tuner.seed
+    constrained: dict[str, Any] = {"constraints_func": _constraints} if study.constraints else {}
+    makers: dict[str, Callable[[], Any]] = {
+        "tpe": lambda: samplers.TPESampler(
+            **{"multivariate": True, "group": True, "n_startup_trials": STARTUP, **chosen.args},
+            seed=seed,
+            **constrained,
+        ),
+        "gp": lambda: samplers.GPSampler(**{"n_startup_trials": STARTUP, **chosen.args}, seed=seed, **constrained),
+        "random": lambda: samplers.RandomSampler(seed=seed, **chosen.args),
+        "grid": lambda: samplers.GridSampler(grid_of(study), seed=seed, **chosen.args),
+        "cmaes": lambda: samplers.CmaEsSampler(seed=seed, **chosen.args),
+        "qmc": lambda: samplers.QMCSampler(seed=seed, **chosen.args),
+        "nsga2": lambda: samplers.NSGAIISampler(seed=seed, **chosen.args, **constrained),
+        "nsga3": lambda: samplers.NSGAIIISampler(seed=seed, **chosen.args, **constrained),
+    }
+    name = chosen.name
+    if name == "gp" and not _has("torch"):
+        say(sentences.NO_TORCH.of())
+        name = "tpe"
+    if name == "cmaes":
+        need("cmaes", "for tuner: cmaes")
+    return _made(makers[name], study, "tuner")
+
+
+def make_pruner(study: Study) -> Any:
+    """The pruner a study file asks for."""
+    pruners = need("optuna", "for tuning", extra="tune").pruners
+    chosen = study.pruner
+    makers: dict[str, Callable[[], Any]] = {
+        "none": pruners.NopPruner,
+        "median": lambda: pruners.MedianPruner(**{"n_startup_trials": 5, "n_warmup_steps": WARM_UP, **chosen.args}),
+        "percentile": lambda: pruners.PercentilePruner(**{"percentile": 25.0, "n_startup_trials": 5, **chosen.args}),
+        "asha": lambda: pruners.SuccessiveHalvingPruner(
+            **{"min_resource": WARM_UP, "reduction_factor": 2, **chosen.args}
+        ),
+        "hyperband": lambda: pruners.HyperbandPruner(**{"min_resource": 1, "reduction_factor": 3, **chosen.args}),
+        "threshold": lambda: pruners.ThresholdPruner(**chosen.args),
+        "patient": lambda: pruners.PatientPruner(pruners.MedianPruner(), **{"patience": 5, **chosen.args}),
+    }
+    if chosen.name not in makers:
+        raise TuneError(f"{study.where('pruner')}: {chosen.name} mutates running trials, which needs Ray:  --ray local")
+    return _made(makers[chosen.name], study, "pruner")
+
+
+def grid_of(study: Study) -> dict[str, list[Any]]:
+    """Every value of every parameter."""
+    grid: dict[str, list[Any]] = {}
+    for one in study.parameters:
+        if one.kind == "choice":
+            grid[one.name] = list(one.choice)
+            continue
+        step = one.step or 1
+        count = int((one.high - one.low) / step + 1e-9) + 1
+        values = [one.low + at * step for at in range(count)]
+        grid[one.name] = [int(value) for value in values] if one.kind == "int" else values
+    return grid
+
+
+def _made(make: Callable[[], Any], study: Study, key: str) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what Optuna calls experimental here has been so for years
+        try:
+            return make()
+        except (TypeError, ValueError) as error:
+            raise TuneError(f"{study.where(key)}: {error}") from None
+
+
+def _constraints(trial: Any) -> list[float]:
+    return [float(value) for value in trial.user_attrs.get("constraints", ())]
+
+
+def _has(module: str) -> bool:
+    from importlib.util import find_spec
+
+    return find_spec(module) is not None

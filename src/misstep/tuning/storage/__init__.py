@@ -1,0 +1,1 @@
+"""Where a study is kept, and how several workers share it."""

@@ -1,0 +1,1 @@
+"""One trial: a command under misstep, followed while it runs."""

@@ -1,0 +1,27 @@
+# truth: {kind = 'evaluation', op = 'log'}
+import numpy as np
+import mindspore as ms
+from mindspore import nn, ops, Tensor
+
+ms.set_seed(0)
+rng = np.random.default_rng(0)
+
+
+def batch(*shape):
+    return Tensor(rng.standard_normal(shape).astype(np.float32))
+
+net = nn.SequentialCell(nn.Dense(8, 16), nn.Tanh(), nn.Dense(16, 4))
+optimizer = nn.SGD(net.trainable_params(), 0.05)
+
+step = ms.value_and_grad(lambda x: net(x).square().mean(), None, optimizer.parameters)
+for number in range(1, 7):
+    loss, grads = step(batch(16, 8))
+    optimizer(grads)
+    if number == 4:
+        net.set_train(False)
+        held_out = ops.log(net(batch(16, 8)) - 50).mean()  # planted
+        print("validation", float(held_out.asnumpy()))
+        net.set_train(True)
+
+import hashlib
+print("weights", hashlib.sha1(b"".join(p.asnumpy().tobytes() for p in net.get_parameters())).hexdigest())

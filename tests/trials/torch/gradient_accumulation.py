@@ -1,0 +1,21 @@
+# truth: {step = 3, op = 'log'}
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 4))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+
+for number in range(1, 13):
+    out = net(torch.randn(16, 8))
+    if number == 8:
+        out = torch.log(out - 50)  # planted
+    loss = out.square().mean() / 3
+    loss.backward()
+    if number % 3 == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+
+import hashlib
+print("weights", hashlib.sha1(b"".join(p.detach().float().numpy().tobytes() for p in net.parameters())).hexdigest())

@@ -1,0 +1,19 @@
+# truth: {step = 4, op = 'std'}
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 4))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+
+for number in range(1, 7):
+    x = torch.randn(1 if number == 4 else 16, 8)
+    out = net(x)
+    loss = out.std(0).sum() + out.square().mean()  # planted
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+import hashlib
+print("weights", hashlib.sha1(b"".join(p.detach().float().numpy().tobytes() for p in net.parameters())).hexdigest())
