@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from misstep.adapters.base import Adapter, Update
 from misstep.adapters.timing.clock import Clock
+from misstep.adapters.timing.compilations import CompilationNews
 from misstep.adapters.timing.loaders import Loaders
 from misstep.capture.machine import Load
 from misstep.core.segments import EPOCH, FIRST, LEFT, SKIPPED, WHOLE
@@ -106,6 +107,9 @@ class StepTrace:
                 for facts in loaders.new_facts():
                     writer.event("loader", **facts)
                 self._tell_stages(loaders)
+            compilations: CompilationNews | None = getattr(adapter, "compilations", None)
+            for kind, facts in compilations.news() if compilations is not None else ():
+                writer.event(kind, **facts)
         wall, *busy = self._load.since()
         if wall > 0.1:
             cores = min(self._load.cores, 65535)

@@ -21,6 +21,7 @@ from misstep.errors import MisstepError, nearest
 from misstep.sentences.cli import crash as crashwords
 from misstep.sentences.cli import files as filewords
 from misstep.sentences.cli import general as words
+from misstep.sentences.cli import graph as graphwords
 from misstep.sentences.cli import lint as lintwords
 from misstep.sentences.cli import live as livewords
 from misstep.sentences.cli import migration as migrationwords
@@ -40,6 +41,7 @@ COMMANDS: dict[str, tuple[str, Text]] = {
     "env": ("misstep.cli.commands.env", words.ABOUT_ENV),
     "diff": ("misstep.cli.commands.diff", filewords.ABOUT_DIFF),
     "check": ("misstep.cli.commands.check", filewords.ABOUT_CHECK),
+    "graph": ("misstep.cli.commands.graph", graphwords.ABOUT_GRAPH),
     "lint": ("misstep.cli.commands.lint", lintwords.ABOUT_LINT),
     "params": ("misstep.cli.commands.migration.params", migrationwords.ABOUT_PARAMS),
     "convert": ("misstep.cli.commands.migration.convert", migrationwords.ABOUT_CONVERT),
