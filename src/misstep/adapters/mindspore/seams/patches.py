@@ -135,6 +135,7 @@ class Seams:
     def remove(self) -> None:
         while self._undo:
             self._undo.pop()()
+        self._made.clear()  # of a training that is over, and may linger until the garbage is collected
 
     def _replace(self, owner: Any, name: str, replacement: Any) -> None:
         own, original = name in vars(owner), getattr(owner, name)
