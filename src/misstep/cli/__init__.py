@@ -25,6 +25,7 @@ from misstep.sentences.cli import graph as graphwords
 from misstep.sentences.cli import lint as lintwords
 from misstep.sentences.cli import live as livewords
 from misstep.sentences.cli import migration as migrationwords
+from misstep.sentences.cli import performance as performancewords
 from misstep.sentences.cli import replay as replaywords
 from misstep.sentences.cli import tune as tunewords
 from misstep.sentences.text import Text, said
@@ -43,6 +44,7 @@ COMMANDS: dict[str, tuple[str, Text]] = {
     "check": ("misstep.cli.commands.check", filewords.ABOUT_CHECK),
     "graph": ("misstep.cli.commands.graph", graphwords.ABOUT_GRAPH),
     "lint": ("misstep.cli.commands.lint", lintwords.ABOUT_LINT),
+    "advise": ("misstep.cli.commands.performance.advise", performancewords.ABOUT_ADVISE),
     "params": ("misstep.cli.commands.migration.params", migrationwords.ABOUT_PARAMS),
     "convert": ("misstep.cli.commands.migration.convert", migrationwords.ABOUT_CONVERT),
     "migrate": ("misstep.cli.commands.migration.migrate", migrationwords.ABOUT_MIGRATE),
