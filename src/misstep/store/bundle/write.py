@@ -99,7 +99,7 @@ def is_bundle(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return MANIFEST in archive.namelist()
-    except (OSError, zipfile.BadZipFile):
+    except Exception:  # whatever it is, it is no record of ours
         return False
 
 
