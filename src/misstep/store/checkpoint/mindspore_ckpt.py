@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misstep.errors import FormatError
+from misstep.store.atomic import whole_file
 from misstep.store.boundary import Damaged, behind, reading
 from misstep.store.checkpoint.record import Checkpoint, Held, unreadable
 from misstep.store.foreign import protobuf as pb
@@ -87,8 +88,7 @@ def write_mindspore_ckpt(
     """
     where = Path(path)
     sums = 0
-    partial = where.with_name(where.name + ".partial")
-    with open(partial, "wb") as out:
+    with whole_file(where) as out:
         for name, array in arrays.items():
             for message in _messages(where, name, array, slice_bytes):
                 sums = zlib.crc32(message, sums) if crc else 0
@@ -99,8 +99,6 @@ def write_mindspore_ckpt(
             out.write(message)
         if crc:
             out.write(_CRC_MARK + sums.to_bytes(10, "big"))
-    # Only a whole file takes the name: a reader never meets half a checkpoint.
-    os.replace(partial, where)
 
 
 def _mapped(path: Path) -> memoryview:

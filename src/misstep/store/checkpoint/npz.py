@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from misstep.store.atomic import draft
 from misstep.store.boundary import Damaged, behind, json_object, reading, unpacked
 from misstep.store.checkpoint.record import Checkpoint, Held
 from misstep.store.foreign.elements import bits_of, dtype_named, name_of, needs_ml_dtypes
@@ -65,10 +65,8 @@ def write_npz(path: str | Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
     >>> write_npz("model.npz", {"fc.weight": weight})
     """
-    where = Path(path)
-    partial = where.with_name(where.name + ".partial")
     named: dict[str, str] = {}
-    with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+    with draft(path) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         for name, array in arrays.items():
             ours = name_of(array.dtype)
             if needs_ml_dtypes(ours):
@@ -77,7 +75,6 @@ def write_npz(path: str | Path, arrays: Mapping[str, NDArray[Any]]) -> None:
             _write(archive, name, array)
         if named:
             _write(archive, _DTYPES, np.asarray(json.dumps(named)))
-    os.replace(partial, where)
 
 
 def _write(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misstep.errors import FormatError
+from misstep.store.atomic import whole_file
 from misstep.store.boundary import Damaged, json_object, reading, whole_number
 from misstep.store.checkpoint.record import Checkpoint, Held, unreadable
 from misstep.store.foreign.elements import PACKED_INT4, dtype_named, from_safetensors, name_of, to_safetensors
@@ -162,13 +163,10 @@ def write_safetensors(
         header["__metadata__"] = notes
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    where = Path(path)
-    partial = where.with_name(where.name + ".partial")
-    with open(partial, "wb") as out:
+    with whole_file(path) as out:
         out.write(struct.pack("<Q", len(text)) + text)
         for array in arrays.values():
             out.write(np.ascontiguousarray(array).tobytes())
-    os.replace(partial, where)
 
 
 def _loader(

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misstep.errors import FormatError
+from misstep.store.atomic import whole_file
 from misstep.store.boundary import Damaged, TooMuch, reading, whole_number
 from misstep.store.foreign.elements import bits_of, dtype_named, name_of, needs_ml_dtypes
 
@@ -73,7 +74,7 @@ def _opened(path: str | Path) -> int:
 def write_npy(path: str | Path, array: NDArray[Any]) -> None:
     """A plain .npy; types numpy cannot name are stored as unsigned integers of the same bits."""
     plain = bits_of(array) if needs_ml_dtypes(name_of(array.dtype)) else array
-    with open(path, "wb") as out:
+    with whole_file(path) as out:
         np.lib.format.write_array(out, np.asarray(plain), allow_pickle=False)
 
 

@@ -187,7 +187,7 @@ class Rank:
         except (KeyError, ValueError):
             made = {}
         for line in lines:
-            self._take_in_graph(line, made.get(line.get("kind", ""), iter(())))
+            self._take_in_graph(line, made.get(str(line.get("kind", "")), iter(())))
 
     def _take_in_graph(self, plain: dict[str, Any], made: Iterator[Any]) -> None:
         graph, kind = self._graph, plain.get("kind")
