@@ -110,11 +110,13 @@ class ReplayError(MisstepError):
 
 
 class FormatError(MisstepError):
-    """A file of another tool that cannot be read."""
+    """A file of another tool that cannot be read: which, at which byte, and what was expected there."""
 
-    def __init__(self, message: str, *, path: str = "") -> None:
+    def __init__(self, message: str, *, path: str = "", offset: int | None = None, expected: str = "") -> None:
         super().__init__(message)
         self.path = path
+        self.offset = offset
+        self.expected = expected
 
 
 class CompareError(MisstepError):
