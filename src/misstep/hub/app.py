@@ -20,7 +20,8 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from misstep.hub import studies
-from misstep.hub.answers import crash_routes, run_routes, story_routes, thing_routes
+from misstep.hub.answers import crash_routes, run_routes, story_routes
+from misstep.hub.answers.held import thing_routes
 from misstep.hub.hub import Hub
 from misstep.hub.live import websocket as sockets
 from misstep.hub.security import COOKIE, HEADER, Guard, same

@@ -15,8 +15,8 @@ import numpy as np
 
 from misstep.errors import ControlError, RunError, StaleCommand
 from misstep.hub.answers.curves import TAGS
+from misstep.hub.answers.held.things import Things
 from misstep.hub.answers.hits import stored_hits
-from misstep.hub.answers.things import Things
 from misstep.hub.listing.folder import RunFolder
 from misstep.hub.live.events import Bus, Numbered
 from misstep.hub.live.hub_file import Cards
