@@ -13,7 +13,7 @@ from misstep.performance.report import SpeedReport
 from misstep.performance.rules import Advice
 from misstep.performance.steps import StepTimes
 from misstep.performance.trial import Trial
-from misstep.sentences import performance as facts
+from misstep.sentences.advice import performance as facts
 from misstep.sentences.cli import performance as words
 from misstep.sentences.text import said
 

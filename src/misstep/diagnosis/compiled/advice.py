@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from misstep.sentences import compiled as words
+from misstep.sentences.advice import compiled as words
 from misstep.sentences.text import Sentence, Text
 
 _KINDS: tuple[tuple[str, Text], ...] = (
