@@ -43,6 +43,7 @@ COMMANDS: dict[str, tuple[str, Text]] = {
     "diff": ("misstep.cli.commands.diff", filewords.ABOUT_DIFF),
     "check": ("misstep.cli.commands.check", filewords.ABOUT_CHECK),
     "graph": ("misstep.cli.commands.graph", graphwords.ABOUT_GRAPH),
+    "compare-modes": ("misstep.cli.commands.compare_modes", graphwords.ABOUT_COMPARE_MODES),
     "lint": ("misstep.cli.commands.lint", lintwords.ABOUT_LINT),
     "advise": ("misstep.cli.commands.performance.advise", performancewords.ABOUT_ADVISE),
     "params": ("misstep.cli.commands.migration.params", migrationwords.ABOUT_PARAMS),

@@ -104,7 +104,7 @@ class PyTorchAdapter(Defaults):
     # ── life ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def extend(self, session: SessionPort) -> Extension:
-        self.compiled.may_replay = bool(session.settings.replay)
+        self.compiled.extend(session)
         return Extension()
 
     @property
