@@ -23,7 +23,7 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 from torch.utils.data import get_worker_info
 
-from misstep.adapters.base import Defaults, Extension, Listener, SessionPort, TrainingStopped, Traits
+from misstep.adapters.base import USUAL, Defaults, Extension, Listener, SessionPort, TrainingStopped, Traits
 from misstep.adapters.pytorch import tensors
 from misstep.adapters.pytorch.compiled.calls import CompiledCalls
 from misstep.adapters.pytorch.compiled.lines import inside_generated
@@ -109,7 +109,7 @@ class PyTorchAdapter(Defaults):
 
     @property
     def traits(self) -> Traits:
-        return Traits(shadowed=self.compiled.shadowing)
+        return _SHADOWED if self.compiled.shadowing else USUAL
 
     def witness(self) -> TorchWitness:
         return TorchWitness(self)
@@ -397,4 +397,5 @@ class PyTorchAdapter(Defaults):
                 self.frame.trace(row, self.operators.row_of(value))
 
 
+_SHADOWED = Traits(shadowed=True)
 _fork_handler: list[bool] = []
