@@ -17,6 +17,7 @@
     ├── CompareError          two things that cannot be laid side by side
     ├── MigrationError        a network, source or batch that cannot be moved or checked as asked
     ├── LintError             a file that `misstep lint` cannot look at, or an unknown rule
+    ├── Unhealthy             a run with findings, where a healthy one was asked for
     ├── TrainError            a wrong call of misstep.train
     ├── TuneError             a study that cannot go on
     │   ├── StudyFileError    a study file that cannot be read; carries its line
@@ -126,6 +127,14 @@ class MigrationError(MisstepError):
 
 class LintError(MisstepError):
     """A file that `misstep lint` cannot look at, or a rule it does not have."""
+
+
+class Unhealthy(MisstepError, AssertionError):
+    """A run with findings; raised by `misstep.assert_healthy`, so that a test of training code fails with them."""
+
+    def __init__(self, message: str, *, findings: tuple[object, ...] = ()) -> None:
+        super().__init__(message)
+        self.findings = findings
 
 
 class TrainError(MisstepError):

@@ -23,6 +23,7 @@ from misstep.adapters.source import raised_at
 from misstep.adapters.step.frame import Catalog, Frame
 from misstep.capture.crash.recorder import Recorder, begin_recorder
 from misstep.capture.extensions import Extensions
+from misstep.capture.facts import FactsFile
 from misstep.capture.keep.keeper import Keeper
 from misstep.capture.keep.ledger import ledger_of
 from misstep.capture.keep.previous import ReplayWants
@@ -99,6 +100,8 @@ class Session:
         """The flight recorder; there once training began."""
         self.initial_frame: Frame | None = None
         """The weights before the first step, while somebody may look at them."""
+        self.facts = FactsFile(self)
+        """How the program trains."""
         self.trace = StepTrace(self)
         """Where the time of steps goes."""
         self._conclusion = Conclusion(self)
@@ -253,6 +256,7 @@ class Session:
             self._check_final_state()
         if self.controller is not None:
             self.controller.close(reason, exit_code)
+        self.facts.close()
         for adapter in self.adapters:
             try:
                 adapter.detach()
@@ -330,6 +334,7 @@ class Session:
 
     def _end_step(self, adapter: Adapter, update: Update) -> None:
         began = time.perf_counter()
+        self.facts.step_done(adapter, update, self.step)
         self.trace.step_done(adapter, update, self.step)
         own = adapter.take_cost()
         total = began - self._step_began

@@ -31,6 +31,10 @@ class Loaders:
         self._facts.append({"loader": len(self._facts), **facts})
         return len(self._facts) - 1
 
+    def known(self) -> list[dict[str, Any]]:
+        """The loaders met so far."""
+        return self._facts
+
     def new_facts(self) -> list[dict[str, Any]]:
         """Loaders nobody was told of."""
         new, self._told = self._facts[self._told :], len(self._facts)
