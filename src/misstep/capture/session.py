@@ -21,6 +21,7 @@ from misstep.adapters.step.frame import Catalog, Frame
 from misstep.capture.crash.recorder import Recorder, begin_recorder
 from misstep.capture.ending import Ending
 from misstep.capture.extensions import Extensions
+from misstep.capture.facts import FactsFile
 from misstep.capture.keep.keeper import Keeper
 from misstep.capture.keep.ledger import ledger_of
 from misstep.capture.keep.previous import ReplayWants
@@ -90,6 +91,8 @@ class Session:
         """The flight recorder; there once training began."""
         self.initial_frame: Frame | None = None
         """The weights before the first step, while somebody may look at them."""
+        self.facts = FactsFile(self)
+        """How the program trains."""
         self.trace = StepTrace(self)
         """Where the time of steps goes."""
         self._conclusion = Conclusion(self)
@@ -286,6 +289,7 @@ class Session:
 
     def step_done(self, adapter: Adapter, update: Update) -> None:
         began = time.perf_counter()
+        self.facts.step_done(adapter, update, self.step)
         self.trace.step_done(adapter, update, self.step)
         own = adapter.take_cost()
         total, level = began - self._step_began, self._closeness.level

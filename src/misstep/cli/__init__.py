@@ -19,6 +19,7 @@ import misstep.sentences.language as i18n
 from misstep.cli.command import Command, Option, choose_language, help_records, summary
 from misstep.errors import MisstepError, nearest
 from misstep.sentences.cli import crash as crashwords
+from misstep.sentences.cli import diagnose as diagnosewords
 from misstep.sentences.cli import files as filewords
 from misstep.sentences.cli import general as words
 from misstep.sentences.cli import graph as graphwords
@@ -36,6 +37,7 @@ COMMANDS: dict[str, tuple[str, Text]] = {
     "run": ("misstep.cli.commands.run", words.ABOUT_RUN),
     "ls": ("misstep.cli.commands.ls", words.ABOUT_LS),
     "show": ("misstep.cli.commands.show", words.ABOUT_SHOW),
+    "diagnose": ("misstep.cli.commands.diagnose", diagnosewords.ABOUT_DIAGNOSE),
     "replay": ("misstep.cli.commands.replay", replaywords.ABOUT_REPLAY),
     "open": ("misstep.cli.commands.open", crashwords.ABOUT_OPEN),
     "record": ("misstep.cli.commands.live.record", crashwords.ABOUT_RECORD),

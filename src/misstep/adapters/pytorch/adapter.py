@@ -27,6 +27,7 @@ from misstep.adapters.base import USUAL, Defaults, Extension, Listener, SessionP
 from misstep.adapters.pytorch import tensors
 from misstep.adapters.pytorch.compiled.calls import CompiledCalls
 from misstep.adapters.pytorch.compiled.lines import inside_generated
+from misstep.adapters.pytorch.facts.seam import FactSeam
 from misstep.adapters.pytorch.names import Names
 from misstep.adapters.pytorch.quietly import Quietly
 from misstep.adapters.pytorch.recording import TorchWitness, watch_collectives
@@ -122,7 +123,7 @@ class PyTorchAdapter(Defaults):
         self.modules.install()
         self.loader.install()
         self._undo += [self.modules.remove, self.loader.remove]
-        self._undo += self.steps.install()
+        self._undo += [*self.steps.install(), *self.facts.install()]
         self._undo += [*watch_loaders(self), watch_collectives(self), self.compiled.install()]
         if not _fork_handler:
             os.register_at_fork(after_in_child=self._forked)
@@ -140,7 +141,7 @@ class PyTorchAdapter(Defaults):
         self.seer.row_of_memory = self.operators.row_of
         self.names = Names(self.catalog)
         self.steps = StepSeam(self)
-        self.tape = Tape(self)  # what it learned of one program does not hold for the next
+        self.facts, self.tape = FactSeam(self), Tape(self)  # what they learned does not hold for the next program
 
     def leave_step(self, error: BaseException | None = None) -> None:
         self.guarded("at the end", self.steps.close)

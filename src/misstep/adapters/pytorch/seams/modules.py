@@ -85,9 +85,13 @@ class ModuleSeam:
                 cells[ENTERED] = entered = cells[ENTERED] + 1
                 cells[TRAIL + (entered & TRAIL_MASK)] = id(module)
                 if seam.within or not torch.is_grad_enabled():
+                    if adapter.facts.evaluating and not seam.within:
+                        adapter.facts.evaluated(module, sys._getframe(1))
                     return original(module, *args, **kwargs)
                 return seam.pass_by(original, module, args, kwargs)
             if not torch.is_grad_enabled():
+                if adapter.facts.evaluating and not seam.stack:
+                    adapter.facts.evaluated(module, sys._getframe(1))
                 return original(module, *args, **kwargs)
             return seam.call(original, module, args, kwargs)
 
@@ -140,6 +144,7 @@ class ModuleSeam:
         output = original(module, *args, **kwargs)
         adapter.cells[PHASE] = BETWEEN
         adapter.clock.switch(segments.LOSS)
+        adapter.facts.network_ends(module, output)
         if entry is not None:
             start = perf_counter_ns()
             try:
@@ -158,6 +163,7 @@ class ModuleSeam:
         adapter.clock.switch(segments.FORWARD)
         if adapter.on_network is not None:
             adapter.on_network(args, kwargs, frame)
+        adapter.facts.network_begins(module, args, kwargs, frame)
         tape = adapter.tape
         if not tape.armed:
             return None, args, kwargs
@@ -214,6 +220,7 @@ class ModuleSeam:
             if not self.stack:
                 cells[PHASE] = BETWEEN
                 adapter.clock.switch(segments.LOSS)
+                adapter.facts.network_ends(module, output)
             if entry is not None:
                 adapter.tape.module_ends(entry, output)
             if 0 < call <= MOST_CALLS:

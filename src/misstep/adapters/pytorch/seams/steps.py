@@ -107,6 +107,7 @@ class StepSeam:
                 return original(tensors, *args, **kwargs)
             caller = sys._getframe(1)
             adapter.guarded("at backward", self.backward_begins, tensors)
+            adapter.guarded("at backward", adapter.facts.backward_begins, tensors, caller)
             if adapter.tape.armed:
                 adapter.guarded("at backward", adapter.tape.backward_begins, tensors, args, kwargs, caller)
             adapter.in_backward = True
