@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from misstep.adapters.base import Adapter, TrainingStopped, Update
 from misstep.adapters.timing.clock import Clock
 from misstep.adapters.timing.loaders import Loaders
-from misstep.capture.machine import Load
+from misstep.capture.machine import Load, resident_bytes
 from misstep.core.segments import EPOCH, FIRST, LEFT, SKIPPED, WHOLE
 from misstep.store.layout import rank_paths
 from misstep.store.tracefile import LOAD, LOAD_LAYOUT, RECORD_BYTES, STEP, STEP_LAYOUT
@@ -115,7 +115,9 @@ class StepTrace:
         if wall > 0.1:
             cores = min(self._load.cores, 65535)
             self._waiting.append(
-                _PACK_LOAD(LOAD, 0, cores, number, time.time_ns(), wall, *busy, self._load.allowed, 0, 0, 0)
+                _PACK_LOAD(
+                    LOAD, 0, cores, number, time.time_ns(), wall, *busy, self._load.allowed, resident_bytes(), 0, 0
+                )
             )
         self._file.append(b"".join(self._waiting))
         self._waiting.clear()

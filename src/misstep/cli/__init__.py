@@ -20,6 +20,7 @@ from misstep.cli.command import Command, Option, choose_language, help_records, 
 from misstep.errors import MisstepError, nearest
 from misstep.sentences.cli import crash as crashwords
 from misstep.sentences.cli import files as filewords
+from misstep.sentences.cli import footprint as memorywords
 from misstep.sentences.cli import general as words
 from misstep.sentences.cli import lint as lintwords
 from misstep.sentences.cli import live as livewords
@@ -43,6 +44,7 @@ COMMANDS: dict[str, tuple[str, Text]] = {
     "check": ("misstep.cli.commands.check", filewords.ABOUT_CHECK),
     "lint": ("misstep.cli.commands.lint", lintwords.ABOUT_LINT),
     "advise": ("misstep.cli.commands.performance.advise", performancewords.ABOUT_ADVISE),
+    "memory": ("misstep.cli.commands.performance.memory", memorywords.ABOUT_MEMORY),
     "params": ("misstep.cli.commands.migration.params", migrationwords.ABOUT_PARAMS),
     "convert": ("misstep.cli.commands.migration.convert", migrationwords.ABOUT_CONVERT),
     "migrate": ("misstep.cli.commands.migration.migrate", migrationwords.ABOUT_MIGRATE),
