@@ -11,15 +11,15 @@ writes nothing meanwhile: there is nothing worth saving.
 from __future__ import annotations
 
 import json
-import os
 import sys
 import weakref
 from contextlib import ExitStack
 from dataclasses import dataclass
+from os import _exit
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.nn.modules import module as modules
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils import data
@@ -128,7 +128,7 @@ class Footprint(TorchDispatchMode):
 
     def _stand_in(self, tensor: Any) -> None:
         """What is fake in place of a real tensor has no memory of its own."""
-        if self.fake is None or isinstance(tensor, torch._subclasses.FakeTensor):
+        if self.fake is None or isinstance(tensor, FakeTensor):
             return
         made = self.fake.fake_tensor_converter.from_real_tensor(self.fake, tensor)
         storage = _storage(made)
@@ -263,7 +263,7 @@ class Footprint(TorchDispatchMode):
                 json.dump(facts, file)
             sys.stdout.flush()
             sys.stderr.flush()
-        os._exit(code)  # a `finally` of the user's must not write tensors without values over real ones
+        _exit(code)  # a `finally` of the user's must not write tensors without values over real ones
 
 
 def _plan_loaders(batch: int | None, footprint: Footprint) -> None:
