@@ -25,6 +25,7 @@ from misstep.sentences.cli import general as words
 from misstep.sentences.cli import lint as lintwords
 from misstep.sentences.cli import live as livewords
 from misstep.sentences.cli import migration as migrationwords
+from misstep.sentences.cli import operators as operatorwords
 from misstep.sentences.cli import performance as performancewords
 from misstep.sentences.cli import replay as replaywords
 from misstep.sentences.cli import tune as tunewords
@@ -45,6 +46,7 @@ COMMANDS: dict[str, tuple[str, Text]] = {
     "lint": ("misstep.cli.commands.lint", lintwords.ABOUT_LINT),
     "advise": ("misstep.cli.commands.performance.advise", performancewords.ABOUT_ADVISE),
     "memory": ("misstep.cli.commands.performance.memory", memorywords.ABOUT_MEMORY),
+    "profile": ("misstep.cli.commands.performance.profile", operatorwords.ABOUT_PROFILE),
     "params": ("misstep.cli.commands.migration.params", migrationwords.ABOUT_PARAMS),
     "convert": ("misstep.cli.commands.migration.convert", migrationwords.ABOUT_CONVERT),
     "migrate": ("misstep.cli.commands.migration.migrate", migrationwords.ABOUT_MIGRATE),
