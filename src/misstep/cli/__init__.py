@@ -21,11 +21,13 @@ from misstep.errors import MisstepError, nearest
 from misstep.sentences.cli import crash as crashwords
 from misstep.sentences.cli import diagnose as diagnosewords
 from misstep.sentences.cli import files as filewords
+from misstep.sentences.cli import footprint as memorywords
 from misstep.sentences.cli import general as words
 from misstep.sentences.cli import graph as graphwords
 from misstep.sentences.cli import lint as lintwords
 from misstep.sentences.cli import live as livewords
 from misstep.sentences.cli import migration as migrationwords
+from misstep.sentences.cli import operators as operatorwords
 from misstep.sentences.cli import performance as performancewords
 from misstep.sentences.cli import replay as replaywords
 from misstep.sentences.cli import tune as tunewords
@@ -48,6 +50,8 @@ COMMANDS: dict[str, tuple[str, Text]] = {
     "compare-modes": ("misstep.cli.commands.compare_modes", graphwords.ABOUT_COMPARE_MODES),
     "lint": ("misstep.cli.commands.lint", lintwords.ABOUT_LINT),
     "advise": ("misstep.cli.commands.performance.advise", performancewords.ABOUT_ADVISE),
+    "memory": ("misstep.cli.commands.performance.memory", memorywords.ABOUT_MEMORY),
+    "profile": ("misstep.cli.commands.performance.profile", operatorwords.ABOUT_PROFILE),
     "params": ("misstep.cli.commands.migration.params", migrationwords.ABOUT_PARAMS),
     "convert": ("misstep.cli.commands.migration.convert", migrationwords.ABOUT_CONVERT),
     "migrate": ("misstep.cli.commands.migration.migrate", migrationwords.ABOUT_MIGRATE),
