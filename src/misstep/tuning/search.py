@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from misstep.errors import TuneError, need
+from misstep.sentences import studyfile
 from misstep.sentences import tune as sentences
 from misstep.tuning.studyfile.study import Parameter, Study
 
@@ -56,10 +57,8 @@ def violations(study: Study, values: Mapping[str, Any], *, before: bool) -> list
             found.append(constraint.violation(values))
         except KeyError as missing:
             if str(missing).strip("'") not in names and not before:
-                raise TuneError(
-                    f"{study.where('constraints')}: {constraint.text!r} needs {missing}, which is neither a parameter"
-                    f" nor recorded"
-                ) from None
+                what = studyfile.CONSTRAINT_NEEDS.of(text=constraint.text, name=str(missing).strip("'"))
+                raise TuneError(studyfile.AT.of(place=study.where("constraints"), what=what)) from None
             found.append(0.0)  # a parameter that does not exist now binds nothing
     return found
 
@@ -108,7 +107,8 @@ def make_pruner(study: Study) -> Any:
         "patient": lambda: pruners.PatientPruner(pruners.MedianPruner(), **{"patience": 5, **chosen.args}),
     }
     if chosen.name not in makers:
-        raise TuneError(f"{study.where('pruner')}: {chosen.name} mutates running trials, which needs Ray:  --ray local")
+        what = studyfile.NEEDS_RAY.of(name=chosen.name)
+        raise TuneError(studyfile.AT.of(place=study.where("pruner"), what=what))
     return _made(makers[chosen.name], study, "pruner")
 
 
@@ -132,7 +132,8 @@ def _made(make: Callable[[], Any], study: Study, key: str) -> Any:
         try:
             return make()
         except (TypeError, ValueError) as error:
-            raise TuneError(f"{study.where(key)}: {error}") from None
+            what = studyfile.REFUSED.of(why=str(error))
+            raise TuneError(studyfile.AT.of(place=study.where(key), what=what)) from None
 
 
 def _constraints(trial: Any) -> list[float]:

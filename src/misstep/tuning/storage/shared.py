@@ -22,12 +22,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from misstep.errors import TuneError, need
+from misstep.errors import StudyNotFound, TuneError, need
 from misstep.sentences import tune as sentences
 from misstep.sentences.text import Sentence
 from misstep.store.reading.liveness import birth_of
 from misstep.tuning.storage.connect import Connection
-from misstep.tuning.storage.places import remember
+from misstep.tuning.storage.places import remember, shown
 
 MOST_STALE = 3
 """How often values whose worker died are run again: what kills its machine must not do so for ever."""
@@ -321,9 +321,11 @@ def open_study(
         if not name and len(known) == 1:
             name = known[0]
         if name not in known:
-            there = ", ".join(known) or "none"
-            raise TuneError(
-                f"no study {name!r} in {connection.place.storage}; there is: {there}. Name it: …#{known[:1] or 'name'}"
+            where = shown(connection.place.storage)
+            raise StudyNotFound(
+                sentences.WHICH_STUDY.of(name=name, storage=where, names=known, first=known[0])
+                if known
+                else sentences.NOT_IN_STORAGE.of(name=name, storage=where)
             )
         return optuna.load_study(study_name=name, storage=storage, sampler=sampler, pruner=pruner)
     study = connection.section(
@@ -339,10 +341,7 @@ def open_study(
     remember(connection.place)
     begun = [direction.name.lower() for direction in study.directions]
     if begun != list(directions):
-        raise TuneError(
-            f"the study {name!r} was begun with {', '.join(begun)}, the file now says {', '.join(directions)};"
-            f" give the study another name, or go on with the goal it has"
-        )
+        raise TuneError(sentences.OTHER_GOAL.of(name=name, begun=begun, asked=directions))
     return study
 
 

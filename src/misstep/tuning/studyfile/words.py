@@ -12,6 +12,7 @@ TUNERS = ("tpe", "gp", "random", "grid", "cmaes", "qmc", "nsga2", "nsga3")
 PRUNERS = ("none", "median", "percentile", "asha", "hyperband", "threshold", "patient", "pbt")
 PRUNE_ON = ("nan", "error", "divergence", "dead")
 REDUCTIONS = ("last", "min", "max", "mean")
+GROUPS = ("system_defined", "metric")
 KINDS = ("float", "int")
 KNOBS = ("workers", "batch_size", "precision", "compile", "bucket_mb", "threads")
 MEASURED = ("loss", "step_seconds", "memory_mb", "seconds")
@@ -47,7 +48,7 @@ PARAMETER: dict[str, Any] = {
 TARGET: dict[str, Any] = {
     "name": {**_TEXT, "description": "loss, step_seconds, memory_mb, seconds, or the name of a recorded scalar."},
     "goal": {"enum": list(GOALS), "description": "minimize unless given."},
-    "group": {"enum": ["system_defined", "metric"], "description": "metric: a result of an evaluation."},
+    "group": {"enum": list(GROUPS), "description": "metric: a result of an evaluation."},
     "normalize_type": {**_TEXT, "description": "MindOptimizer's; the samplers here need none."},
     "reduce": {
         "enum": list(REDUCTIONS),
