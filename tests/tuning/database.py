@@ -21,7 +21,7 @@ class Postgres:
         self.folder = Path(tempfile.mkdtemp(prefix="misstep-pg-"))
         self._as: dict[str, Any] = {}
         if os.getuid() == 0:
-            user = next(name for name in USERS if _exists(name))
+            user = next(name for name in USERS if exists(name))
             shutil.chown(self.folder, user)
             self._as = {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []}
         self._call("initdb", "-D", str(self.data), "-U", "tuner", "-A", "trust", "--no-sync", "-E", "UTF8")
@@ -67,7 +67,7 @@ class Postgres:
             )
 
 
-def _exists(name: str) -> bool:
+def exists(name: str) -> bool:
     try:
         pwd.getpwnam(name)
     except KeyError:
