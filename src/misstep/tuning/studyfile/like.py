@@ -67,7 +67,7 @@ def _written(command: str, kind: str, found: list[tuple[dict[str, Any], str]], l
         "parameters:",
         *(f"  {one['name']}: {text}" for one, text in found),
         "target: {name: loss, goal: minimize, reduce: mean}",
-        "pruner: asha",
+        "pruner: median",
         "trials: 30",
     ]
     if left:
