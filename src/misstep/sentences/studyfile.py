@@ -116,6 +116,10 @@ NEEDS_RANGE = Text(
 )
 NO_WHOLE_NUMBER = Text("there is no whole number from {low} to {high}", "{low} 到 {high} 之间没有整数")
 LOG_ABOVE_0 = Text("log needs a range above 0, not from {low}", "log 要求范围大于 0，而下限为 {low}")
+PRIOR_OF_LOG = Text(
+    "prior is for a float with log: true, like  lr: {{low: 1e-5, high: 1.0, log: true, prior: range_test}}",
+    "prior 用于 log: true 的浮点参数，如  lr: {{low: 1e-5, high: 1.0, log: true, prior: range_test}}",
+)
 STEP_ABOVE_0 = Text("step is {step!r}; it is a number above 0", "step 为 {step!r}，应为大于 0 的数")
 LOG_OR_STEP = Text("log and step do not go together", "log 与 step 不能同时使用")
 STEP_OF_INT = Text("step is {step}, but {name} is an int", "step 为 {step}，但 {name} 是整数")

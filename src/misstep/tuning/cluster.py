@@ -19,13 +19,13 @@ from typing import Any
 from misstep.errors import TuneError, need
 from misstep.sentences import tune as sentences
 from misstep.sentences.studyfile import AT
-from misstep.tuning.search import exists, make_sampler, suggest
+from misstep.tuning.search import make_sampler, suggest
 from misstep.tuning.storage.connect import Connection
 from misstep.tuning.storage.places import place_for
 from misstep.tuning.storage.shared import open_study, told
 from misstep.tuning.storage.table import Table, from_optuna
 from misstep.tuning.studyfile import read_study
-from misstep.tuning.studyfile.study import Parameter, Study
+from misstep.tuning.studyfile.study import Parameter, Study, exists
 from misstep.tuning.trial.run import TrialRun
 
 ENDED = "misstep_ended"

@@ -9,7 +9,7 @@ from typing import Any
 from misstep.errors import TuneError, need
 from misstep.sentences import studyfile
 from misstep.sentences import tune as sentences
-from misstep.tuning.studyfile.study import Parameter, Study
+from misstep.tuning.studyfile.study import Parameter, Study, exists
 
 STARTUP = 8
 """Random trials before the sampler learns; Optuna's ten leave little of a study of thirty."""
@@ -30,16 +30,6 @@ def suggest(trial: Any, study: Study) -> dict[str, Any]:
         if exists(one, values):
             values[one.name] = _suggested(trial, one)
     return values
-
-
-def exists(parameter: Parameter, values: Mapping[str, Any]) -> bool:
-    """Whether a parameter exists, given the values of those above it."""
-    if parameter.when is None:
-        return True
-    try:
-        return bool(parameter.when(values))
-    except KeyError:
-        return False  # it hangs on one that does not exist itself
 
 
 def _suggested(trial: Any, one: Parameter) -> Any:
@@ -93,7 +83,12 @@ def make_sampler(study: Study, *, say: Callable[[str], None] = lambda text: None
         name = "tpe"
     if name == "cmaes":
         need("cmaes", "for tuner: cmaes")
-    return _made(makers[name], study, "tuner")
+    made = _made(makers[name], study, "tuner")
+    if not any(one.prior for one in study.parameters):
+        return made
+    from misstep.tuning.samplers import WithPrior  # Optuna is an extra
+
+    return WithPrior(made, study)
 
 
 def _gaussian_process(samplers: Any, study: Study, constrained: dict[str, Any]) -> Any:
@@ -101,7 +96,7 @@ def _gaussian_process(samplers: Any, study: Study, constrained: dict[str, Any]) 
     args = {"n_startup_trials": STARTUP, **study.tuner.args}
     if constrained or len(study.targets) > 1:
         return samplers.GPSampler(**args, seed=study.tuner.seed, **constrained)
-    from misstep.tuning.ranks import OnRanks  # Optuna is an extra
+    from misstep.tuning.samplers import OnRanks  # Optuna is an extra
 
     inner = samplers.GPSampler(**{**args, "n_startup_trials": 0}, seed=study.tuner.seed)
     return OnRanks(inner, startup=int(args["n_startup_trials"]), seed=study.tuner.seed)

@@ -16,6 +16,7 @@ from typing import Any
 from misstep.errors import TuneError, nearest
 from misstep.sentences import tune as sentences
 from misstep.sentences.studyfile import AT
+from misstep.tuning.prior import of_probe, probes, short
 from misstep.tuning.search import make_pruner, make_sampler, suggest, violations
 from misstep.tuning.storage.connect import Connection
 from misstep.tuning.storage.places import Place, place_for
@@ -122,7 +123,7 @@ class Worker:
             "wanted": self.trials,
         }
 
-        shared.set_up(facts, study.start)
+        shared.set_up(facts, study.start, probes(study) if any(one.prior for one in study.parameters) else ())
 
     # ── working ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -156,9 +157,9 @@ class Worker:
         if self._infeasible(trial, values) or not self._may_begin(trial):
             return
         attributes = trial.user_attrs
-        run = TrialRun(
-            self.study, trial.number, values, base=self.base, slot=slot, root=int(attributes.get("root", -1))
-        )
+        probe = "probe" in attributes
+        study = short(self.study) if probe else self.study
+        run = TrialRun(study, trial.number, values, base=self.base, slot=slot, root=int(attributes.get("root", -1)))
         self.shared.mark(trial.number, run=run.directory.name)
         self._running[trial.number] = trial
         self._listen(News("began", trial.number, values))
@@ -173,7 +174,7 @@ class Worker:
             raise
         finally:
             self._running.pop(trial.number, None)
-        self._conclude(trial, values, outcome, run)
+        self._conclude(trial, values, of_probe(outcome, run.follower) if probe else outcome, run)
 
     def _infeasible(self, trial: Any, values: dict[str, Any]) -> bool:
         broken = violations(self.study, values, before=True)

@@ -41,10 +41,12 @@ class _Reading:
 
     def parameter(self, before: list[str]) -> Parameter:
         plain = self._plain
-        for key in ("type", "source", "knob"):
+        for key in ("type", "source", "knob", "prior"):
             spoken = words.PARAMETER[key]["enum"]
             if key in plain and plain[key] not in spoken:
                 self._wrong(sentences.NOT_ONE_OF.of(key=key, value=plain[key], allowed=spoken), key)
+        if "prior" in plain and not plain.get("log"):
+            self._wrong(sentences.PRIOR_OF_LOG.of(), "prior")
         when = self._when(before)
         line = self._document.line("parameters", self._name)
         kind = [key for key in ("bounds", "choice", "low", "knob") if key in plain]
@@ -75,6 +77,8 @@ class _Reading:
                 self._wrong(sentences.NO_WHOLE_NUMBER.of(low=low, high=high), "bounds" if half_open else "low")
             low, high = first, last
         log = bool(plain.get("log", False))
+        if whole and "prior" in plain:
+            self._wrong(sentences.PRIOR_OF_LOG.of(), "prior")
         step = plain.get("step")
         if log and low <= 0:
             self._wrong(sentences.LOG_ABOVE_0.of(low=low), "log")
@@ -96,6 +100,7 @@ class _Reading:
             step=step,
             decimal=decimal,
             when=when,
+            prior=str(plain.get("prior", "")),
             line=line,
         )
 

@@ -15,6 +15,7 @@ REDUCTIONS = ("last", "min", "max", "mean")
 GROUPS = ("system_defined", "metric")
 KINDS = ("float", "int")
 KNOBS = ("workers", "batch_size", "precision", "compile", "bucket_mb", "threads")
+PRIORS = ("range_test",)
 MEASURED = ("loss", "step_seconds", "memory_mb", "seconds")
 """Targets every run has without recording anything."""
 
@@ -43,6 +44,10 @@ PARAMETER: dict[str, Any] = {
     "decimal": {"type": "integer", "minimum": 0, "description": "Digits after the point."},
     "source": {"enum": ["system_defined", "user_defined"], "description": "MindOptimizer's; makes no difference here."},
     "when": {**_TEXT, "description": 'The parameter exists only when this holds, like optimizer == "sgd".'},
+    "prior": {
+        "enum": list(PRIORS),
+        "description": "range_test: short runs over the range show first where a learning rate is likely to lie.",
+    },
     "knob": {"enum": list(KNOBS), "description": "A system knob: its range comes from this machine."},
 }
 TARGET: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""A sampler that is shown how trials rank, not what they measured.
+"""Samplers of Optuna that are told something more: how trials rank, and where a learning rate is likely to lie.
 
 Losses of trainings span ten orders of magnitude: one diverged trial, and to a Gaussian process all others look the
 same. Their ranks, spread like a normal distribution, do not have that trouble; and a trial that was pruned, which has
@@ -7,12 +7,17 @@ no value, still has a place behind all that went on. The sampler itself is Optun
 
 from __future__ import annotations
 
+import math
+import random
 from statistics import NormalDist
 from typing import Any
 
 import optuna
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import TrialState
+
+from misstep.tuning.prior import PROBES, likely
+from misstep.tuning.studyfile.study import Study
 
 
 class OnRanks(BaseSampler):  # type: ignore[misc]
@@ -70,3 +75,37 @@ def _copy(trial: Any, space: dict[str, Any], state: TrialState, value: float | N
     return optuna.create_trial(
         state=state, value=value, params={name: trial.params[name] for name in space}, distributions=dict(space)
     )
+
+
+class WithPrior(BaseSampler):  # type: ignore[misc]
+    """A sampler whose independent draws of some parameters come from around their likely value."""
+
+    def __init__(self, inner: BaseSampler, study: Study) -> None:
+        self._inner = inner
+        self._probed = {one.name: one for one in study.parameters if one.prior}
+        self._random = random.Random(study.tuner.seed)
+
+    def infer_relative_search_space(self, study: Any, trial: Any) -> dict[str, Any]:
+        return dict(self._inner.infer_relative_search_space(study, trial))
+
+    def sample_relative(self, study: Any, trial: Any, search_space: dict[str, Any]) -> dict[str, Any]:
+        return dict(self._inner.sample_relative(study, trial, search_space))
+
+    def sample_independent(self, study: Any, trial: Any, param_name: str, param_distribution: Any) -> Any:
+        one = self._probed.get(param_name)
+        centre = likely(study.get_trials(deepcopy=False), param_name) if one is not None else None
+        if one is None or centre is None:
+            return self._inner.sample_independent(study, trial, param_name, param_distribution)
+        apart = math.log(one.high / one.low) / (PROBES - 1)
+        drawn = math.exp(self._random.gauss(math.log(centre), apart))
+        return min(max(drawn, one.low), one.high)
+
+    def before_trial(self, study: Any, trial: Any) -> None:
+        self._inner.before_trial(study, trial)
+
+    def after_trial(self, study: Any, trial: Any, state: Any, values: Any) -> None:
+        self._inner.after_trial(study, trial, state, values)
+
+    def reseed_rng(self) -> None:
+        self._inner.reseed_rng()
+        self._random.seed()
