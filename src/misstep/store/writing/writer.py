@@ -34,7 +34,7 @@ from misstep.store.layout import claim_rank, rank_paths
 from misstep.store.reading.liveness import birth_of
 from misstep.store.runs import write_run_file
 from misstep.store.stepline import quiet_line, step_line
-from misstep.store.writing.append import RETRY_SECONDS, RETRY_STEPS, AppendFile, records_of, whole_lines
+from misstep.store.writing.append import KEPT_BACK, RETRY_SECONDS, RETRY_STEPS, AppendFile, records_of, whole_lines
 
 MB = 1 << 20
 _WAITING_MB = 16
@@ -42,6 +42,8 @@ _WAITING_MB = 16
 _EVERY_LOSS, _LOSS_INTERVAL = 256, 16
 """Guarded steps whose loss gets a row of its own: the first ones all, later ones now and then."""
 _NEVER_DROPPED = frozenset({"start", "hit", "verdict", "finding", "watchpoint", "level", "state", "end"})
+_URGENT = frozenset({"start", "verdict", "finding", "lost", "end"})
+"""What the blocks kept back are for."""
 
 _THIS_PROCESS = [os.getpid()]
 """Asked for every tensor, and a system call each time it is really asked: so only a fork asks."""
@@ -275,7 +277,7 @@ class RunWriter:
         self._files = (
             AppendFile(paths.graph, cut=whole_lines),
             AppendFile(paths.stats, header=statsfile.header(), cut=records_of(statsfile.ROW_BYTES)),
-            AppendFile(paths.journal, cut=whole_lines),
+            AppendFile(paths.journal, cut=whole_lines, kept_back=KEPT_BACK),
             AppendFile(paths.pack, header=pack.header(pack.PACK_MAGIC), ahead=True),
             AppendFile(paths.index, header=pack.header(pack.INDEX_MAGIC)),
         )
@@ -339,7 +341,7 @@ class RunWriter:
             return
         journal = self._files[2]
         data = b"".join([line for _, line in self._waiting])
-        kept = journal.append(data)
+        kept = journal.append(data, urgent=any(kind in _URGENT for kind, _ in self._waiting))
         if kept == len(data):
             self._waiting.clear()
             self._waiting_bytes = sum(map(len, self._waiting_graph))
@@ -379,7 +381,7 @@ class RunWriter:
             facts = encode_facts({"text": journal.PACK_FULL.of(limit=self._pack_limit / MB)})
             self._line("warning", {"kind": "warning", "time": time.time(), **facts})
         total = sum(self.lost.values())
-        if total > self._lost_told and every_step % RETRY_STEPS == 0:
+        if total > self._lost_told and (not self._lost_told or every_step % RETRY_STEPS == 0):
             self._lost_told = total
             self._line("lost", {"kind": "lost", "time": time.time(), "counts": dict(self.lost)})
 
@@ -388,10 +390,7 @@ class RunWriter:
             return
         self._problem_told = True
         why = (error.strerror or str(error)) if error is not None else "unknown trouble"
-        message = (
-            f"cannot write to {path}: {why}. Training goes on; records that cannot be kept are counted."
-            " Make room, or choose another place with MISSTEP_DIR."
-        )
+        message = journal.CANNOT_WRITE.of(path=str(path), why=why)
         with contextlib.suppress(Exception):  # the user's callable must not stop the user's training
             self._on_problem(message)
 
