@@ -35,6 +35,7 @@ from misstep.store.reading.liveness import birth_of
 from misstep.store.runs import write_run_file
 from misstep.store.stepline import quiet_line, step_line
 from misstep.store.writing.append import KEPT_BACK, RETRY_SECONDS, RETRY_STEPS, AppendFile, records_of, whole_lines
+from misstep.store.writing.scrubbed import scrubber
 
 MB = 1 << 20
 _WAITING_MB = 16
@@ -167,7 +168,7 @@ class RunWriter:
 
     def event(self, kind: str, **facts: Any) -> None:
         """Anything else that happened; in the file when this returns. `facts` may hold records of the domain."""
-        self._line(kind, {"kind": kind, "time": time.time(), **encode_facts(facts)})
+        self._line(kind, {"kind": kind, "time": time.time(), **scrubber().plain(encode_facts(facts))})
         self.flush()
 
     def tensor(self, address: Address, tensor: Any, dtype: str, shape: tuple[int, ...]) -> bool:
