@@ -100,7 +100,8 @@ NOTHING_COMPARED = Text(
     "{run}：在轮次 {step} 及之前没有编译的计算图运行，因此未作比较；请用 --step 指定更后的轮次",
 )
 SAME = Text(
-    "graph {graph}: {count:count} {count:plural operator|operators} compared, all within rounding (largest relative error {compiled:.1e})",
+    "graph {graph}: {count:count} {count:plural operator|operators} compared, all within rounding (largest relative"
+    " error {compiled:.1e})",
     "计算图 {graph}：比较了 {count:count} 个算子，均在舍入误差之内（最大相对误差 {compiled:.1e}）",
 )
 UNSTABLE = Text(
