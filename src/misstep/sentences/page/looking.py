@@ -99,6 +99,9 @@ WORDS: dict[str, Text] = {
     "role.loss": Text("loss", "损失"),
     "role.output": Text("outputs", "输出"),
     "role.param": Text("parameters", "参数"),
+    "scalars.across": Text("Along", "横轴"),
+    "scalars.acrossStep": Text("step", "轮次"),
+    "scalars.acrossTime": Text("time", "时间"),
     "scalars.add": Text("add a run…", "添加训练…"),
     "scalars.apart": Text("Loss against {base}", "损失与 {base} 的偏差"),
     "scalars.backward": Text(
@@ -108,6 +111,8 @@ WORDS: dict[str, Text] = {
     "scalars.choose": Text(
         "Choose two runs or more in the list at the top left.", "请在左上角的列表中选择两个或更多训练。"
     ),
+    "scalars.clipped": Text("{n} outliers beyond the axis", "{n} 个离群值超出坐标范围"),
+    "scalars.clippedHelp": Text("Show every value", "显示全部数值"),
     "scalars.comparePage": Text("own page", "独立页面"),
     "scalars.first": Text("leaves 1 ‰ at step {step} ({gap}).", "在轮次 {step} 超出 1 ‰（{gap}）。"),
     "scalars.forward": Text(
@@ -123,6 +128,8 @@ WORDS: dict[str, Text] = {
     "scalars.scale": Text("Scale", "坐标"),
     "scalars.smooth": Text("smooth", "平滑"),
     "scalars.thinned": Text("{total} → {shown} points (min–max)", "{total} → {shown} 点（最小–最大）"),
+    "scalars.unclipped": Text("Clip outliers", "裁剪离群值"),
+    "scalars.unzoom": Text("All steps", "全部轮次"),
     "scalars.within": Text("within 1 ‰ at every step.", "所有轮次均在 1 ‰ 以内。"),
     "scale.linear": Text("linear", "线性"),
     "scale.log": Text("log", "对数"),
