@@ -44,19 +44,10 @@ def make_demo(folder: Path, tell: Callable[[str], None]) -> None:
 
 
 def _train(folder: Path, script: Path, name: str) -> None:
-    ours = [
-        sys.executable,
-        "-m",
-        "misstep",
-        "run",
-        "--quiet",
-        "--no-ui",
-        "--level",
-        "op",
-        "--dir",
-        str(folder.absolute()),
-    ]
-    command = [*ours, "--name", name, sys.executable, script.name, *_RUNS[name]]
+    ours = [sys.executable, "-m", "misstep", "run", "--quiet", "--no-ui", "--level", "op"]
+    # The values that tripped it are kept, so that they can be looked at.
+    kept = ["--watch", "tensor_overflow", "--then", "dump", "--dir", str(folder.absolute()), "--name", name]
+    command = [*ours, *kept, "python", script.name, *_RUNS[name]]
     # A run of its own, whatever this process belongs to.
     outside = {key: value for key, value in os.environ.items() if not key.startswith("MISSTEP_")}
     outside["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), outside.get("PATH", "")])

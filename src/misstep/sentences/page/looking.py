@@ -5,6 +5,7 @@ from __future__ import annotations
 from misstep.sentences.text import Text
 
 WORDS: dict[str, Text] = {
+    "compare.keep": Text("Keep this tensor and run two steps", "保留该张量并执行两个轮次"),
     "compare.cosine": Text("cosine", "余弦"),
     "compare.maxAbs": Text("max abs", "最大绝对差"),
     "compare.maxRel": Text("max rel", "最大相对差"),
@@ -227,6 +228,10 @@ WORDS: dict[str, Text] = {
     "time.none": Text(
         "No tensor of this step was recorded; `misstep run --level op` records every operator.",
         "该轮次没有记录张量；用 `misstep run --level op` 可记录每个算子。",
+    ),
+    "time.underWay": Text(
+        "Step {step} is still under way; its operators stand here when it ends.",
+        "轮次 {step} 尚在进行；结束后将在此显示其算子。",
     ),
     "time.operators": Text("operators", "算子"),
     "time.pause": Text("Pause", "暂停"),
