@@ -17,12 +17,15 @@ from misstep.core.finding import Verdict
 from misstep.core.run import FORMAT_VERSION, RunInfo, RunState, Step
 from misstep.errors import FormatError, RunNotFound, RunTooNew, nearest
 from misstep.settings import Settings
+from misstep.store.boundary import plain_name
 from misstep.store.codec import decode, encode, from_json, to_json
 from misstep.store.journal import unseal
 from misstep.store.layout import RUN_FILE, RUN_VARIABLE, is_run, rank_paths, ranks_in
 from misstep.store.reading.liveness import birth_of, process_exists, writer_lives
 from misstep.store.stepline import steps_before
 
+_LONGEST_NAME = 120
+"""Bytes of a run's name: others put endings behind it."""
 _WORDS = """
     ant ape bat bear bee bison boar buck bull carp cat clam cod colt cow crab crane crow cub deer dingo dodo doe dog
     dove duck eagle eel elk emu ewe fawn finch fish fly fox frog gnat gnu goat goose gull hare hawk hen heron hog
@@ -62,6 +65,7 @@ def new_run_directory(base: Path | str | None = None, name: str = "") -> Path:
     can be written the path is returned all the same: the writer warns, counts what is lost, and tries again.
     """
     given = os.environ.get(RUN_VARIABLE, "")
+    name = fitting_name(name)
     folder = _folder(base).absolute()
     try:
         if given:
@@ -247,7 +251,7 @@ class _Look:
             with open(journal, "rb") as file:
                 with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                     self._read(data)
-        except (OSError, ValueError):  # no journal yet, or an empty one
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):  # none yet, an empty one, or nonsense
             return
 
     def state(self) -> RunState:
@@ -350,6 +354,16 @@ def _fresh_directory(folder: Path, name: str) -> Path:
             attempt += 1
 
 
+def fitting_name(name: str) -> str:
+    """A name as one folder among the runs: no path, no control characters, no more than any file system takes.
+
+    >>> fitting_name("../../etc"), fitting_name("try 7")
+    ('etc', 'try 7')
+    """
+    marks = "".join("-" if mark in "/\\" or not mark.isprintable() else mark for mark in name)
+    return marks.encode("utf-8", "replace")[:_LONGEST_NAME].decode("utf-8", "ignore").strip().lstrip(".-")
+
+
 def _has_siblings() -> bool:
     """True for one of several ranks; torchrun and msrun tell how many there are."""
     sizes = (os.environ.get(name, "") for name in ("WORLD_SIZE", "RANK_SIZE", "MS_WORKER_NUM"))
@@ -373,4 +387,5 @@ def _agreed_directory(folder: Path, name: str) -> Path:
             mine.rmdir()
         finally:
             draft.unlink()
-    return folder / agreed.read_text(encoding="utf-8")
+    written = agreed.read_text(encoding="utf-8")
+    return folder / (written if plain_name(written) else fitting_name(written) or _fresh_name())
