@@ -79,6 +79,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("capsule_mb", 512, "Largest capsule (weights, optimizer, batch) kept for a later replay."),
     Setting("capsules", "", "Further steps whose capsule is kept, like 100:110; those that go wrong are kept anyway."),
     Setting("capsule", "", "A capsule whose step this process runs first; set by misstep replay."),
+    Setting("change", "", "Changes tried in this process, as JSON; set by misstep advise --apply."),
+    Setting("last_step", 0, "End the training after this step; 0 for never. Set by misstep advise --apply."),
     Setting("hang_seconds", 0.0, "Write a flight record when no step ends for this long; 0 for never."),
     Setting("knowledge", "", "Further files of error patterns for misstep open, separated by ':'."),
     Setting("force_queue", False, "Send CPU tensors down the accelerator's road. For our own tests."),

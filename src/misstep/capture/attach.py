@@ -7,9 +7,11 @@ backward, an optimizer step), so launchers, DataLoader workers and scripts that 
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import shlex
 from pathlib import Path
+from typing import Any
 
 from misstep.settings import BY_NAME, SETTINGS, Settings
 
@@ -25,7 +27,19 @@ def attach_framework(framework: str) -> None:
     from misstep.adapters.registry import adapter_named
     from misstep.capture.process import session_for_process
 
-    session_for_process().use(adapter_named(framework))
+    adapter = adapter_named(framework)
+    session = session_for_process().use(adapter)
+    if session.settings.change:
+        _carry_out(framework, session.settings.change, getattr(adapter, "loaders", None))
+
+
+def _carry_out(framework: str, changes: str, loaders: Any) -> None:
+    """Have the program meet changes that are being tried; what came of it is in the journal."""
+    try:
+        trying = importlib.import_module(f"misstep.adapters.{framework}.trying")
+    except ModuleNotFoundError:
+        return  # a framework of another package: nothing is carried out, and so nothing is told as carried out
+    trying.carry_out(json.loads(changes), loaders.changed)
 
 
 def child_environment(command: tuple[str, ...], settings: Settings, given: set[str], run: Path) -> dict[str, str]:

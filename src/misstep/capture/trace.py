@@ -9,8 +9,9 @@ import struct
 import time
 from typing import TYPE_CHECKING, Any
 
-from misstep.adapters.base import Adapter, Update
+from misstep.adapters.base import Adapter, TrainingStopped, Update
 from misstep.adapters.timing.clock import Clock
+from misstep.adapters.timing.compilations import CompilationNews
 from misstep.adapters.timing.loaders import Loaders
 from misstep.capture.machine import Load
 from misstep.core.segments import EPOCH, FIRST, LEFT, SKIPPED, WHOLE
@@ -42,6 +43,7 @@ class StepTrace:
         self._interval = 1
         self._next_thinning = _LIMIT
         self._stages_told = 0
+        self._last_step: int = session.settings.last_step
 
     def step_done(self, adapter: Adapter, update: Update, number: int) -> None:
         """The step of this number is over."""
@@ -52,6 +54,8 @@ class StepTrace:
             self._keep(adapter, clock, update, number)
         except Exception as error:
             self._session.trouble("in the step trace", error)
+        if self._last_step and number >= self._last_step:
+            raise TrainingStopped(0)
 
     def _keep(self, adapter: Adapter, clock: Clock, update: Update, number: int) -> None:
         taken = clock.take()
@@ -105,7 +109,12 @@ class StepTrace:
                 self._waiting.extend(loaders.records())
                 for facts in loaders.new_facts():
                     writer.event("loader", **facts)
+                while loaders.changes:
+                    writer.event("change", **loaders.changes.pop(0))
                 self._tell_stages(loaders)
+            compilations: CompilationNews | None = getattr(adapter, "compilations", None)
+            for kind, facts in compilations.news() if compilations is not None else ():
+                writer.event(kind, **facts)
         wall, *busy = self._load.since()
         if wall > 0.1:
             cores = min(self._load.cores, 65535)

@@ -22,9 +22,11 @@ from misstep.sentences.cli import crash as crashwords
 from misstep.sentences.cli import diagnose as diagnosewords
 from misstep.sentences.cli import files as filewords
 from misstep.sentences.cli import general as words
+from misstep.sentences.cli import graph as graphwords
 from misstep.sentences.cli import lint as lintwords
 from misstep.sentences.cli import live as livewords
 from misstep.sentences.cli import migration as migrationwords
+from misstep.sentences.cli import performance as performancewords
 from misstep.sentences.cli import replay as replaywords
 from misstep.sentences.cli import tune as tunewords
 from misstep.sentences.text import Text, said
@@ -42,7 +44,9 @@ COMMANDS: dict[str, tuple[str, Text]] = {
     "env": ("misstep.cli.commands.env", words.ABOUT_ENV),
     "diff": ("misstep.cli.commands.diff", filewords.ABOUT_DIFF),
     "check": ("misstep.cli.commands.check", filewords.ABOUT_CHECK),
+    "graph": ("misstep.cli.commands.graph", graphwords.ABOUT_GRAPH),
     "lint": ("misstep.cli.commands.lint", lintwords.ABOUT_LINT),
+    "advise": ("misstep.cli.commands.performance.advise", performancewords.ABOUT_ADVISE),
     "params": ("misstep.cli.commands.migration.params", migrationwords.ABOUT_PARAMS),
     "convert": ("misstep.cli.commands.migration.convert", migrationwords.ABOUT_CONVERT),
     "migrate": ("misstep.cli.commands.migration.migrate", migrationwords.ABOUT_MIGRATE),

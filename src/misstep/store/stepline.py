@@ -96,7 +96,7 @@ def read_step_line(line: bytes) -> dict[str, Any] | None:
             "optimizer": optimizer,
             "time": time,
         }
-    except (ValueError, TypeError, IndexError):
+    except (ValueError, TypeError, IndexError, RecursionError):
         return None
     return {"kind": "step", "time": time, "step": step, "rows": more[0] if more else 0}
 

@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from misstep.adapters.mindspore import tensors
 from misstep.adapters.mindspore.names import OPTIMIZERS, Names
 from misstep.adapters.timing.clock import Clock
+from misstep.adapters.timing.compilations import Compilations
 from misstep.adapters.timing.loaders import Loaders
 from misstep.core import segments
 from misstep.core.cells import BACKWARD, BETWEEN, FORWARD, OPTIMIZER, PHASE, Cells
 
 if TYPE_CHECKING:
+    from misstep.adapters.mindspore.looking import FactSeam
     from misstep.adapters.mindspore.seams.patches import Seams
 
 _TIME = {FORWARD: segments.FORWARD, BACKWARD: segments.BACKWARD, OPTIMIZER: segments.OPTIMIZER}
@@ -38,8 +40,17 @@ class Facts:
         return self.seams.clock
 
     @property
+    def facts(self) -> FactSeam:
+        """How the program trains."""
+        return self.seams.facts
+
+    @property
     def loaders(self) -> Loaders:
         return self.seams.loaders
+
+    @property
+    def compilations(self) -> Compilations:
+        return self.seams.compilations
 
     def enters(self, phase: int) -> None:
         """Training is busy with this now: for the flight recorder, and for the clock."""

@@ -82,6 +82,7 @@ class PyTorchAdapter(Defaults):
         self.steps = StepSeam(self)
         self.tape = Tape(self)
         self.compiled = CompiledCalls(self)
+        self.compilations = self.compiled.report
         self.moving: set[int] = set()
         """Ids of the weights the optimizer about to step will move."""
         self.search: SampleSearch | None = None

@@ -22,6 +22,7 @@ from torch import nn
 
 from misstep.adapters.pytorch.compiled.dynamo import backends, hear
 from misstep.adapters.pytorch.compiled.holders import networks_of
+from misstep.adapters.pytorch.compiled.report import CompileReport
 from misstep.adapters.pytorch.replay.entries import CompiledCall, Entry
 from misstep.core.levels import Level
 
@@ -53,7 +54,9 @@ class CompiledCalls:
         """Operators are asked for, and come from a second, uncompiled run of the step."""
         self.may_replay = True
         """Steps may be run again at all."""
-        self._open: list[Call] = []
+        self.report = CompileReport()
+        self.opened: list[Call] = []
+        """Compiled functions under way, the outermost first."""
         self._backends_before: set[int] = set()
         """Another program in this process, before ours was watched, may have compiled."""
         self._roots: dict[tuple[int, ...], nn.ModuleList] = {}
@@ -61,8 +64,9 @@ class CompiledCalls:
     def install(self) -> Callable[[], None]:
         self._backends_before = backends()
         self.in_use = self.shadowing = False
-        self._open.clear()
-        return hear(self._begins, self._ends)
+        self.opened.clear()
+        self.report.begin()
+        return hear(self._begins, self._ends, ours=nn.Module.__call__.__code__)
 
     # ── levels ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -108,14 +112,17 @@ class CompiledCalls:
         self.in_use = self.ran = True
         start = perf_counter_ns()
         call = Call(frame)
-        self._open.append(call)
+        self.opened.append(call)
         adapter.guarded("before compiled code", self._begin, call)
         adapter.cost_ns += perf_counter_ns() - start
 
     def _begin(self, call: Call) -> None:
         adapter = self.adapter
+        given = call.frame.f_locals
+        function, args, kwargs = given["fn"], given["args"], given["kwargs"]
+        self.report.hooks.called(function, args, kwargs)
         call.outermost = (
-            len(self._open) == 1
+            len(self.opened) == 1
             and not adapter.modules.within
             and not adapter.modules.stack
             and not adapter.in_backward
@@ -124,8 +131,6 @@ class CompiledCalls:
         )
         if not call.outermost:
             return
-        given = call.frame.f_locals
-        function, args, kwargs = given["fn"], given["args"], given["kwargs"]
         adapter.tape.pause()
         networks = networks_of(function, args, kwargs)
         for network in networks:
@@ -137,9 +142,9 @@ class CompiledCalls:
         )
 
     def _ends(self, frame: FrameType) -> None:
-        if not self._open or self._open[-1].frame is not frame:
+        if not self.opened or self.opened[-1].frame is not frame:
             return
-        call = self._open.pop()
+        call = self.opened.pop()
         if not call.outermost:
             return
         start = perf_counter_ns()

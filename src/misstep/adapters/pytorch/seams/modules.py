@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
+from torch._C._dynamo import eval_frame
 
 from misstep.adapters.base import Place, TrainingStopped
 from misstep.adapters.pytorch.compiled.calls import wraps_compiled
@@ -65,10 +66,14 @@ class ModuleSeam:
         original = self._original = nn.Module.__call__
         adapter = self.adapter
         is_compiling = torch.compiler.is_compiling
+        opened, active = adapter.compiled.opened, eval_frame.get_eval_frame_callback
 
         def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
             # Checked first: Dynamo traces this line and must find nothing else to trace.
             if is_compiling():
+                return original(module, *args, **kwargs)
+            # In compiled code whatever we call would be compiled; code excluded from compilation is seen as any other.
+            if opened and active() is not None:
                 return original(module, *args, **kwargs)
             if adapter.inert or adapter.in_backward or adapter.thread not in (0, get_ident()):
                 return original(module, *args, **kwargs)

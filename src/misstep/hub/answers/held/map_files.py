@@ -12,6 +12,7 @@ from pathlib import Path
 
 from misstep.compare.mapfile import NameMap, parse_map
 from misstep.errors import CompareError
+from misstep.store.atomic import write_text
 
 LARGEST = 1 << 20
 MOST = 500
@@ -35,7 +36,7 @@ class Maps:
         try:
             self._folder.mkdir(exist_ok=True)
             if len(os.listdir(self._folder)) < MOST:
-                (self._folder / f"{id}.toml").write_text(text, encoding="utf-8")
+                write_text(self._folder / f"{id}.toml", text)
         except OSError:
             pass  # a folder we may only read: the link then lives as long as this hub
         return id

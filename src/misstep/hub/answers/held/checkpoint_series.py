@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from misstep.errors import TensorUnavailable
-from misstep.hub.answers.things import Opened, Things
+from misstep.hub.answers.held.things import Opened, Things
 from misstep.protocol.things import CheckpointSeries
 
 MOST = 16

@@ -20,14 +20,14 @@ from misstep.compare.layers import compare_sources
 from misstep.compare.result import Comparison
 from misstep.core.slices import parse_slice
 from misstep.errors import AddressError, CompareError
-from misstep.hub.answers import comparison as sides
-from misstep.hub.answers import dumps
 from misstep.hub.answers import request as asked
-from misstep.hub.answers.checkpoint_series import series_of
 from misstep.hub.answers.graph import columns_of
-from misstep.hub.answers.map_files import Maps
+from misstep.hub.answers.held import comparison as sides
+from misstep.hub.answers.held import dumps
+from misstep.hub.answers.held.checkpoint_series import series_of
+from misstep.hub.answers.held.map_files import Maps
+from misstep.hub.answers.held.things import Opened, Things
 from misstep.hub.answers.run_routes import bound, json_response
-from misstep.hub.answers.things import Opened, Things
 from misstep.hub.hub import Hub
 from misstep.hub.jobs import Job, Jobs, Progress
 from misstep.protocol.tensor_payloads import CompareMode

@@ -11,7 +11,7 @@ from misstep.compare.mapfile import map_text
 from misstep.compare.result import Comparison, Row
 from misstep.core.stats import Array
 from misstep.errors import CompareError, TensorUnavailable
-from misstep.hub.answers.things import Opened, bytes_of
+from misstep.hub.answers.held.things import Opened, bytes_of
 from misstep.protocol.things import CheckpointView, ComparisonColumns, ComparisonTable, Unmatched, WeightView
 from misstep.protocol.views import Number, number, stats_view
 from misstep.store.checkpoint import Checkpoint

@@ -15,7 +15,7 @@ from misstep.core.graph import Graph, Node, Source
 from misstep.core.search import Surroundings, search
 from misstep.core.stats import TensorStats
 from misstep.core.watching.watch import Hit
-from misstep.hub.answers.things import Opened, bytes_of
+from misstep.hub.answers.held.things import Opened, bytes_of
 from misstep.hub.jobs import Progress
 from misstep.protocol.payloads import HitList
 from misstep.protocol.things import CheckAsk, DumpRow, DumpTable

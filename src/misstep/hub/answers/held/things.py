@@ -29,8 +29,8 @@ from misstep.store.foreign.own_run import RunSource
 from misstep.store.foreign.sniff import source_of
 from misstep.store.foreign.source import Entry, TensorSource, select
 from misstep.store.layout import is_run, rank_paths, ranks_in
+from misstep.store.listing import RunListing
 from misstep.store.reading.reader import Run
-from misstep.store.runs import list_runs
 
 MOST_THINGS = 1000
 MOST_LOOKS = 20_000
@@ -109,8 +109,9 @@ class Opened:
 class Things:
     """Everything below one folder, and what was named when the hub started."""
 
-    def __init__(self, directory: Path, given: Sequence[Path] = ()) -> None:
+    def __init__(self, directory: Path, given: Sequence[Path] = (), *, listing: RunListing | None = None) -> None:
         self.directory = directory
+        self._listing = listing or RunListing(directory)
         self.full = False
         self._given = named(given)
         self._looked = -SCAN_SECONDS
@@ -126,7 +127,8 @@ class Things:
             return list(self._found.values())
 
     def _look(self) -> None:
-        runs = [Found(one.name, "run", one.path, "misstep") for one in list_runs(self.directory)]
+        summaries = [one.summary for one in self._listing.all()]
+        runs = [Found(one.name, "run", one.path, "misstep") for one in summaries]
         found: dict[str, Found] = {}
         for one in (*runs, *self._given, *self._scan()):
             if one.format:
