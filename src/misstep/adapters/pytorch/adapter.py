@@ -23,7 +23,7 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 from torch.utils.data import get_worker_info
 
-from misstep.adapters.base import Defaults, Extension, Listener, SessionPort, TrainingStopped, Traits
+from misstep.adapters.base import USUAL, Defaults, Extension, Listener, SessionPort, TrainingStopped, Traits
 from misstep.adapters.pytorch import tensors
 from misstep.adapters.pytorch.compiled.calls import CompiledCalls
 from misstep.adapters.pytorch.compiled.lines import inside_generated
@@ -61,16 +61,14 @@ class PyTorchAdapter(Defaults):
     name = "pytorch"
 
     def __init__(self) -> None:
-        self.inert = True
-        self.live = False
+        self.inert, self.live = True, False
         self.level: Level = "off"
         self.in_backward = False
         self.updating: int | None = None
         """The node of the optimizer whose step runs now."""
         self.network_ran = False
         """A network with gradients has run since the last update: what follows outside of modules is the loss."""
-        self.thread = 0
-        self.cost_ns = 0
+        self.thread = self.cost_ns = 0
         self.cells: Cells = no_cells()
         """Where training is, for the flight recorder."""
         self.clock = Clock(self)
@@ -105,12 +103,12 @@ class PyTorchAdapter(Defaults):
     # ── life ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def extend(self, session: SessionPort) -> Extension:
-        self.compiled.may_replay = bool(session.settings.replay)
+        self.compiled.extend(session)
         return Extension()
 
     @property
     def traits(self) -> Traits:
-        return Traits(shadowed=self.compiled.shadowing)
+        return _SHADOWED if self.compiled.shadowing else USUAL
 
     def witness(self) -> TorchWitness:
         return TorchWitness(self)
@@ -398,4 +396,5 @@ class PyTorchAdapter(Defaults):
                 self.frame.trace(row, self.operators.row_of(value))
 
 
+_SHADOWED = Traits(shadowed=True)
 _fork_handler: list[bool] = []

@@ -33,13 +33,13 @@ class Loaders:
         self._facts.append({"loader": len(self._facts), **facts})
         return len(self._facts) - 1
 
-    def known(self) -> list[dict[str, Any]]:
-        """The loaders met so far."""
-        return self._facts
-
     def changed(self, **facts: Any) -> None:
         """Something was carried out that is being tried."""
         self.changes.append(facts)
+
+    def known(self) -> list[dict[str, Any]]:
+        """The loaders met so far."""
+        return self._facts
 
     def new_facts(self) -> list[dict[str, Any]]:
         """Loaders nobody was told of."""

@@ -13,8 +13,8 @@ from misstep.performance.report import SpeedReport
 from misstep.performance.rules import Advice
 from misstep.performance.steps import StepTimes
 from misstep.performance.trial import Trial
-from misstep.sentences.advice import performance as facts
 from misstep.sentences.cli import performance as words
+from misstep.sentences.speed import advice as facts
 from misstep.sentences.text import said
 
 _SMALLEST = 0.005

@@ -146,6 +146,7 @@ class Seams:
         return __init__
 
     def remove(self) -> None:
+        self.facts = FactSeam(self.adapter)  # it holds tensors of the step under way
         while self._undo:
             self._undo.pop()()
         self._made.clear()  # of a training that is over, and may linger until the garbage is collected

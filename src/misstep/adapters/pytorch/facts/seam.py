@@ -84,6 +84,7 @@ class FactSeam:
         undo += [
             register_optimizer_step_pre_hook(self._before_step).remove,
             register_optimizer_step_post_hook(self._after_step).remove,
+            self._forget,
         ]
         return undo
 
@@ -227,6 +228,11 @@ class FactSeam:
         self._hooked = False
         self._looking = self.calls.looking = self._schedule.wants(step)
         self.evaluating |= self._looking
+
+    def _forget(self) -> None:
+        """Hold nothing of the program any more."""
+        self.weights = Weights(self._adapter)
+        self._begin(0)
 
     def _look(self, step: int) -> list[Record]:
         self._schedule.looked(step)

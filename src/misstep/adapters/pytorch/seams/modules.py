@@ -103,6 +103,8 @@ class ModuleSeam:
             _MODULE.__call__ = self._original
 
     def begin_step(self) -> None:
+        if not self._calls:
+            return
         self._calls.clear()
         self._hooked.clear()
         self._output_rows.clear()
@@ -154,14 +156,17 @@ class ModuleSeam:
 
     def _tape_begins(self, module: nn.Module, args: Any, kwargs: Any, frame: Any) -> tuple[Entry | None, Any, Any]:
         """The call's entry on the tape, and what to call with: a capsule may have something else in store."""
-        tape = self.adapter.tape
-        if self.adapter.replaying:
+        adapter = self.adapter
+        if adapter.replaying:
             return None, args, kwargs
-        self.adapter.cells[PHASE] = FORWARD
-        self.adapter.clock.switch(segments.FORWARD)
-        if self.adapter.on_network is not None:
-            self.adapter.on_network(args, kwargs, frame)
-        self.adapter.facts.network_begins(module, args, kwargs, frame)
+        adapter.cells[PHASE] = FORWARD
+        adapter.clock.switch(segments.FORWARD)
+        if adapter.on_network is not None:
+            adapter.on_network(args, kwargs, frame)
+        adapter.facts.network_begins(module, args, kwargs, frame)
+        tape = adapter.tape
+        if not tape.armed:
+            return None, args, kwargs
         entry = tape.module_begins(module, args, kwargs, frame)
         if entry is not None and tape.swap is not None:
             args, kwargs = tape.swapped(entry, args, kwargs)
