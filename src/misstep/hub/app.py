@@ -24,6 +24,7 @@ from misstep.hub import studies
 from misstep.hub.answers import crash_routes, run_routes, story_routes, thing_routes
 from misstep.hub.hub import Hub
 from misstep.hub.live import websocket as sockets
+from misstep.hub.patience import body_in_time
 from misstep.hub.security import COOKIE, HEADER, Guard, same
 from misstep.protocol import messages as m
 from misstep.protocol.handshake import proof
@@ -107,6 +108,7 @@ class Guarded:
         if refusal is None and is_socket and m.SUBPROTOCOL not in scope.get("subprotocols", ()):
             refusal = (400, f"the subprotocol {m.SUBPROTOCOL} is missing")
         if refusal is None:
+            receive = body_in_time(receive) if writes and not is_socket else receive
             await self._app(scope, receive, send if is_socket else _with_headers(send, self._more(scope, headers)))
         elif is_socket:
             await receive()

@@ -30,7 +30,6 @@ from misstep.sentences import control as texts
 from misstep.store.bundle.write import bundles_of
 from misstep.store.layout import is_run, rank_paths
 from misstep.store.reading.reader import Run
-from misstep.store.runs import list_runs
 
 SCAN_SECONDS = 1.0
 
@@ -94,7 +93,7 @@ class Hub:
     async def _scanning(self) -> None:
         """Runs that were started without a hub find our card in their directory and connect."""
         while True:
-            summaries = await asyncio.to_thread(list_runs, self.directory)
+            summaries = await asyncio.to_thread(self._folder.summaries.list, self.directory)
             for summary in summaries:
                 if summary.state in ("starting", "running", "paused") and not self._is_connected(summary.name):
                     self._cards.leave(summary.path)

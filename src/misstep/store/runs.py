@@ -9,6 +9,7 @@ import os
 import random
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -152,12 +153,18 @@ def resolve(name: Path | str, base: Path | str | None = None) -> Path:
     raise RunNotFound(f"no run {text!r} in {folder}/{nearest(text, by_name)}", run=text)
 
 
-def list_runs(base: Path | str | None = None) -> list[RunSummary]:
-    """Every run in the folder, the newest first, without reading statistics or whole journals."""
+def list_runs(
+    base: Path | str | None = None, *, summarise: Callable[[Path], RunSummary] | None = None
+) -> list[RunSummary]:
+    """Every run in the folder, the newest first, without reading statistics or whole journals.
+
+    `summarise` makes each summary, for who remembers those it has made before.
+    """
+    summarise = summarise or summary_of
     summaries = []
     for directory in _run_directories(_folder(base)):
         try:
-            summaries.append(_summary(directory))
+            summaries.append(summarise(directory))
         except RunTooNew:
             name = directory.name
             summaries.append(
@@ -196,7 +203,8 @@ def rank_state(*, end: dict[str, object] | None, paused: bool, steps: bool, aliv
 _TAIL_BYTES = 64 * 1024
 
 
-def _summary(directory: Path) -> RunSummary:
+def summary_of(directory: Path) -> RunSummary:
+    """A cheap look at one run."""
     info, _ = read_run_file(directory)
     ranks = ranks_in(directory)
     states: list[RunState] = []

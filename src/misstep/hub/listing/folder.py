@@ -12,12 +12,13 @@ from pathlib import Path
 from misstep.core.finding import Verdict
 from misstep.errors import RunNotFound, nearest
 from misstep.hub.listing.glances import Glance, Glances
+from misstep.hub.listing.summaries import Summaries
 from misstep.protocol.views import RunBrief, number
 from misstep.sentences import verdict as texts
 from misstep.sentences.text import said
 from misstep.store.layout import is_run
 from misstep.store.reading.reader import Run
-from misstep.store.runs import RunSummary, list_runs
+from misstep.store.runs import RunSummary
 
 REFRESH_SECONDS = 0.2
 OPEN_RUNS = 64
@@ -31,12 +32,13 @@ class RunFolder:
         self._open: dict[str, tuple[Run, float, tuple[int, int]]] = {}
         self._list: tuple[float, list[RunBrief]] = (0.0, [])
         self._glances = Glances()
+        self.summaries = Summaries()
 
     def briefs(self) -> list[RunBrief]:
         """Every run, as its directory tells it."""
         now = time.monotonic()
         if now - self._list[0] > REFRESH_SECONDS:
-            briefs = [_brief(one, self._glances.of(one.path, one.ranks)) for one in list_runs(self.directory)]
+            briefs = [_brief(one, self._glances.of(one.path, one.ranks)) for one in self.summaries.list(self.directory)]
             self._list = (now, briefs)
         return self._list[1]
 
@@ -54,7 +56,7 @@ class RunFolder:
                 run.refresh()
                 self._open[name] = (run, time.monotonic(), made)
             return run
-        paths = {summary.name: summary.path for summary in list_runs(self.directory)}
+        paths = {summary.name: summary.path for summary in self.summaries.list(self.directory)}
         if elsewhere is not None and is_run(elsewhere):
             paths.setdefault(name, elsewhere)
         if name not in paths:
