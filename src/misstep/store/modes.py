@@ -26,8 +26,11 @@ def directory_mode() -> int:
 
 def make_run_directory(run: Path) -> None:
     """Make a run's directory, and those above it; nothing when it is there."""
-    run.parent.mkdir(parents=True, exist_ok=True)
-    run.mkdir(mode=directory_mode(), exist_ok=True)
+    try:
+        run.mkdir(mode=directory_mode(), exist_ok=True)
+    except FileNotFoundError:
+        run.parent.mkdir(parents=True, exist_ok=True)
+        run.mkdir(mode=directory_mode(), exist_ok=True)
 
 
 def file_mode() -> int:

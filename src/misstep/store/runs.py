@@ -7,9 +7,9 @@ import hashlib
 import mmap
 import os
 import random
+import shutil
 import socket
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,6 +56,8 @@ class RunSummary:
     command: tuple[str, ...] = ()
     host: str = ""
     first_bad: Verdict | None = None
+    directory: str = ""
+    """Where the command was typed."""
 
 
 def new_run_directory(base: Path | str | None = None, name: str = "") -> Path:
@@ -133,7 +135,7 @@ def resolve(name: Path | str, base: Path | str | None = None) -> Path:
             return candidate
     folder = _folder(base)
     text = str(name)
-    runs = _run_directories(folder)
+    runs = run_directories(folder)
     if not runs:
         raise RunNotFound(
             f"no run {text!r}, and there are no runs in {folder}/; record one with:  misstep run python train.py",
@@ -153,26 +155,28 @@ def resolve(name: Path | str, base: Path | str | None = None) -> Path:
     raise RunNotFound(f"no run {text!r} in {folder}/{nearest(text, by_name)}", run=text)
 
 
-def list_runs(
-    base: Path | str | None = None, *, summarise: Callable[[Path], RunSummary] | None = None
-) -> list[RunSummary]:
-    """Every run in the folder, the newest first, without reading statistics or whole journals.
-
-    `summarise` makes each summary, for who remembers those it has made before.
-    """
-    summarise = summarise or summary_of
+def list_runs(base: Path | str | None = None) -> list[RunSummary]:
+    """Every run in the folder, the newest first, without reading statistics or whole journals."""
     summaries = []
-    for directory in _run_directories(_folder(base)):
+    for directory in run_directories(_folder(base)):
         try:
-            summaries.append(summarise(directory))
+            summaries.append(summary_of(directory))
         except RunTooNew:
-            name = directory.name
-            summaries.append(
-                RunSummary(
-                    name, directory, "lost", 0.0, 0, None, (), {}, "written by a later misstep: pip install -U misstep"
-                )
-            )
+            summaries.append(too_new(directory))
     return sorted(summaries, key=lambda summary: summary.started, reverse=True)
+
+
+def delete_run(directory: Path) -> None:
+    """Gone from the list at once, then from the disk: a run half deleted is never met."""
+    hidden = directory.with_name(f".deleted-{directory.name}-{os.getpid()}-{time.time_ns()}")
+    directory.rename(hidden)
+    shutil.rmtree(hidden, ignore_errors=True)
+
+
+def too_new(directory: Path) -> RunSummary:
+    """A line for a run this misstep cannot read."""
+    verdict = "written by a later misstep: pip install -U misstep"
+    return RunSummary(directory.name, directory, "lost", 0.0, 0, None, (), {}, verdict)
 
 
 _BY_WEIGHT: tuple[RunState, ...] = ("paused", "running", "starting", "failed", "lost", "stopped")
@@ -204,7 +208,7 @@ _TAIL_BYTES = 64 * 1024
 
 
 def summary_of(directory: Path) -> RunSummary:
-    """A cheap look at one run."""
+    """One run, from the ends of its journals."""
     info, _ = read_run_file(directory)
     ranks = ranks_in(directory)
     states: list[RunState] = []
@@ -231,6 +235,7 @@ def summary_of(directory: Path) -> RunSummary:
         command=info.command,
         host=info.host,
         first_bad=first_bad,
+        directory=info.directory,
     )
 
 
@@ -297,14 +302,17 @@ def _folder(base: Path | str | None) -> Path:
     return Path(Settings.load().dir) if base is None else Path(base)
 
 
-def _run_directories(folder: Path) -> list[Path]:
+def run_directories(folder: Path) -> list[Path]:
+    """Every run of a folder by its place, none of them read."""
     try:
         with os.scandir(folder) as entries:
-            found = [Path(entry.path) for entry in entries if entry.is_dir() and not entry.name.startswith(".")]
+            names = sorted(entry.path for entry in entries if not entry.name.startswith(".") and entry.is_dir())
     except OSError:
         return []
-    runs = sorted(directory for directory in found if is_run(directory))
-    return runs + _summaries_as_runs(sorted({folder, *found} - {*runs}))
+    # Asked every second of folders with thousands of runs: a plain look at a name before anything that costs more.
+    runs = [Path(name) for name in names if os.path.isfile(f"{name}/{RUN_FILE}") or ranks_in(Path(name))]
+    known = set(map(str, runs))
+    return runs + _summaries_as_runs([folder, *(Path(name) for name in names if name not in known)])
 
 
 def _summaries_as_runs(folders: list[Path]) -> list[Path]:
