@@ -24,7 +24,7 @@ ARROWS: dict[str, set[str]] = {
     "tuning": {"capture", "diagnosis"},
     "train": {"capture"},
     "client": {"hubaccess", "store"},
-    "hubaccess": {"protocol"},
+    "hubaccess": {"store"},
     "compare": {"store"},
     "diagnosis": {"store"},
     "capture": {"adapters", "store", "control"},
