@@ -46,6 +46,7 @@ COMMANDS: dict[str, tuple[str, Text]] = {
     "convert": ("misstep.cli.commands.migration.convert", migrationwords.ABOUT_CONVERT),
     "scan": ("misstep.cli.commands.migration.scan", portingwords.ABOUT_SCAN),
     "port": ("misstep.cli.commands.migration.port", portingwords.ABOUT_PORT),
+    "determinism": ("misstep.cli.commands.migration.determinism", portingwords.ABOUT_DETERMINISM),
     "migrate": ("misstep.cli.commands.migration.migrate", migrationwords.ABOUT_MIGRATE),
     "data": ("misstep.cli.commands.migration.data", migrationwords.ABOUT_DATA),
     "dump": ("misstep.cli.commands.live.dump", filewords.ABOUT_DUMP),

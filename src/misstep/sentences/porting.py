@@ -93,3 +93,71 @@ PORT_TO_TORCH = Text(
 )
 NOT_WRITTEN = Text("{path} cannot be written: {why}; pass --out DIR", "无法写入 {path}：{why}；请用 --out DIR 指定位置")
 TOO_LONG = Text("the check was not done after {seconds} seconds", "{seconds} 秒后检查仍未完成")
+
+# ── determinism ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+NO_COMMAND = Text("{command} cannot be started: {why}", "无法启动 {command}：{why}")
+COMMAND_FAILED = Text(
+    "the command failed with exit code {code}: {tail}; make it run through first",
+    "命令以退出码 {code} 失败：{tail}；请先让它正常运行",
+)
+NO_TRAINING = Text(
+    "no PyTorch training step was seen in `{command}`: nothing passed through a network with gradients; only PyTorch is"
+    " watched so far",
+    "在 `{command}` 中没有看到 PyTorch 训练轮次：没有数据带梯度通过网络；目前只支持 PyTorch",
+)
+CAUSES: dict[str, Text] = {
+    "seed": Text(
+        "the generator of {detail} is not seeded; call {fix} before anything draws",
+        "{detail} 的随机数生成器没有设置种子；请在抽取任何随机数之前调用 {fix}",
+    ),
+    "clock": Text(
+        "the seed itself differs ({detail}): it comes from a clock or from the process; write a number",
+        "种子本身不同（{detail}）：它来自时钟或进程；请写成固定的数",
+    ),
+    "shuffle": Text(
+        "the same samples come in another order: pass DataLoader(generator=torch.Generator().manual_seed(1)), or seed"
+        " before the loader is made",
+        "样本相同但顺序不同：请使用 DataLoader(generator=torch.Generator().manual_seed(1))，或在创建加载器之前设置种子",
+    ),
+    "workers": Text(
+        "the samples that {detail} data workers make differ: seed inside worker_init_fn, with"
+        " misstep.train.seed_worker",
+        "{detail} 个数据进程生成的样本不同：请在 worker_init_fn 中设置种子，可使用 misstep.train.seed_worker",
+    ),
+    "dropout": Text(
+        "{detail} at {where} draws other masks: nothing seeds it, or something draws in between",
+        "{where} 处的 {detail} 抽取的掩码不同：没有设置种子，或其间有其他抽取",
+    ),
+    "drawn": Text("{detail} at {where} draws other numbers", "{where} 处的 {detail} 抽取的数值不同"),
+    "hash": Text(
+        "the order of a set or the hash of a string differs from run to run: sort before iterating, or set"
+        " PYTHONHASHSEED=0 (with it two runs are the same)",
+        "集合的顺序或字符串的哈希每次运行不同：请在遍历前排序，或设置 PYTHONHASHSEED=0（设置后两次运行相同）",
+    ),
+    "threads": Text(
+        "the number of threads changes the numbers, first in {detail} at {where}: sums run in another order; fix"
+        " OMP_NUM_THREADS, or call torch.set_num_threads(1)",
+        "线程数会改变数值，首先出现在 {where} 处的 {detail}：求和顺序不同；请固定 OMP_NUM_THREADS，"
+        "或调用 torch.set_num_threads(1)",
+    ),
+    "operator": Text(
+        "{detail} at {where} makes other numbers of the same ones: a non-deterministic operator, or memory that was"
+        " never written; try torch.use_deterministic_algorithms(True)",
+        "{where} 处的 {detail} 由相同输入得到不同结果：非确定性算子，或从未写入的内存；"
+        "请尝试 torch.use_deterministic_algorithms(True)",
+    ),
+    "outside": Text(
+        "{detail} at {where} gets another value from outside: a clock, a file, the environment",
+        "{where} 处的 {detail} 从外部得到不同的值：时钟、文件或环境",
+    ),
+    "unknown": Text(
+        "no single source explains it: generators, order, workers, operators and hashes were looked at",
+        "没有单一来源可以解释：已检查随机数生成器、顺序、数据进程、算子和哈希",
+    ),
+}
+SEED_CALLS: dict[str, str] = {
+    "torch": "torch.manual_seed(1)",
+    "numpy": "numpy.random.seed(1)",
+    "python": "random.seed(1)",
+}

@@ -89,3 +89,29 @@ PORT_DIFFERS = Text(
 PORT_COPIED = Text(
     "{count:count} {count:plural file|files} without PyTorch copied", "复制了 {count:count} 个不含 PyTorch 的文件"
 )
+
+ABOUT_DETERMINISM = Text(
+    "Run a command twice and say whether it does the same, and if not, why.\n\n"
+    "Initial weights, inputs, every operator of the first two steps, and gradients are compared bit for bit; then two"
+    " thread counts. The first difference names its source: a seed, the shuffle, data workers, dropout, the order of a"
+    " set, the number of threads, or an operator with its line. PyTorch only. Exit code 3 when something is not fixed.",
+    "把命令运行两次，说明结果是否相同；不同时说明原因。\n\n"
+    "逐位比较初始权重、输入、前两个轮次的每个算子以及梯度；然后比较两种线程数。第一处差异会指出来源："
+    "种子、打乱顺序、数据进程、dropout、集合顺序、线程数，或某个算子及其代码行。仅支持 PyTorch。结果不可复现时退出码为 3。",
+)
+HELP_NO_THREADS = Text("Do not run it with other thread counts.", "不使用其他线程数运行。")
+DETERMINED = Text(
+    "deterministic: weights, inputs, {operations} operators and gradients of {steps:count} {steps:plural step|steps}"
+    " are the same in {runs} runs",
+    "可复现：{runs} 次运行中，权重、输入、{steps:count} 个轮次的 {operations} 个算子和梯度均相同",
+)
+THREADS_NOT_TRIED = Text("other thread counts were not tried", "未尝试其他线程数")
+NOT_DETERMINED = Text("not deterministic: {why}", "不可复现：{why}")
+STAGE_FIXED = Text("{stage}: fixed", "{stage}：固定")
+STAGE_OPEN = Text("{stage}: not fixed", "{stage}：未固定")
+STAGE_NAMES: dict[str, Text] = {
+    "weights": Text("initial weights", "初始权重"),
+    "inputs": Text("inputs", "输入"),
+    "forward": Text("forward", "前向"),
+    "backward": Text("backward", "反向"),
+}
