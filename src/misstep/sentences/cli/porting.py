@@ -97,7 +97,8 @@ ABOUT_DETERMINISM = Text(
     " set, the number of threads, or an operator with its line. PyTorch only. Exit code 3 when something is not fixed.",
     "把命令运行两次，说明结果是否相同；不同时说明原因。\n\n"
     "逐位比较初始权重、输入、前两个轮次的每个算子以及梯度；然后比较两种线程数。第一处差异会指出来源："
-    "种子、打乱顺序、数据进程、dropout、集合顺序、线程数，或某个算子及其代码行。仅支持 PyTorch。结果不可复现时退出码为 3。",
+    "种子、打乱顺序、数据进程、dropout、集合顺序、线程数，或某个算子及其代码行。"
+    "仅支持 PyTorch。结果不可复现时退出码为 3。",
 )
 HELP_NO_THREADS = Text("Do not run it with other thread counts.", "不使用其他线程数运行。")
 DETERMINED = Text(
