@@ -28,6 +28,7 @@ from misstep.capture.keep.ledger import ledger_of
 from misstep.capture.keep.previous import ReplayWants
 from misstep.capture.live.entry import LiveEntry
 from misstep.capture.replay.replays import Replays
+from misstep.capture.step.between import MOST_EVALUATIONS, bad_evaluation
 from misstep.capture.step.conclude import Conclusion
 from misstep.capture.step.final_state import bad_at_the_end
 from misstep.capture.step.judge import Judge, gradient_norm
@@ -78,6 +79,8 @@ class Session:
         self._error: BaseException | None = None
         """What the user's program ends with."""
         self._ending_step = False
+        self._evaluations = 0
+        """Faults of evaluations told so far."""
         self.plan = Plan(level=self.settings.level, steps=self.settings.steps, budget=self.settings.budget)
         self.ledger = ledger_of(self.settings.memory_mb)
         """Every tensor that is held, whoever holds it."""
@@ -387,6 +390,13 @@ class Session:
             for each in self.adapters:
                 self._set_level(each, wanted)
         self._step_began = began
+
+    def between_steps(self, adapter: Adapter, node: int, tensor: Any) -> None:
+        if self.writer is not None and self.first_verdict is None and self._evaluations < MOST_EVALUATIONS:
+            self._evaluations += 1
+            write_news(self.writer, self.catalog)
+            self.writer.hit(bad_evaluation(self, adapter, node, tensor))
+            self.writer.flush()
 
     def exception(self, adapter: Adapter, error: BaseException, where: str) -> None:
         if isinstance(error, StopIteration | GeneratorExit):

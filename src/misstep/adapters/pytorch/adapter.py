@@ -205,6 +205,7 @@ class PyTorchAdapter(Defaults):
         self.frame = self.seer.frame = replayed.frame
         self.seer.begin()
         self.modules.begin_step()
+        self.operators.begin_step()
         self.gradient_rows = dict(replayed.gradient_rows)
         self.compiled.shadowed()
 

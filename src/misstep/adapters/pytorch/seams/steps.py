@@ -213,7 +213,7 @@ class StepSeam:
         tape.pause()
         if tape.armed:
             tape.gradients_ready()
-            if not adapter.in_backward:
+            if not adapter.in_backward and adapter.level != "op":
                 adapter.held_weights.hold(optimizer)
         adapter.moving = {id(weight) for weight in parameters_of(optimizer)} if tape.armed else set()
         if adapter.level != "off":
