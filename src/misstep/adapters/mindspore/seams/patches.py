@@ -30,6 +30,7 @@ from misstep.adapters.mindspore.seams.inplace_writes import writers
 from misstep.adapters.mindspore.seams.loading import loading
 from misstep.adapters.mindspore.tensors import leaves, waiting
 from misstep.adapters.timing.clock import Clock
+from misstep.adapters.timing.compilations import Compilations
 from misstep.adapters.timing.loaders import Loaders
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Seams:
         self.clock = Clock(adapter)
         self.clock.waits = lambda: waiting.ns
         self.loaders = Loaders()
+        self.compilations = Compilations()
 
     def install(self) -> None:
         adapter = self.adapter

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from misstep import kernels
 from misstep.adapters.pytorch.names import user_frame
 from misstep.adapters.pytorch.replay.entries import (
     CompiledCall,
     Entry,
     Held,
     Made,
-    autocast_now,
+    array_digest,
+    autocast,
     catcher,
     held_in,
     reachable,
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 _PRUNE_AT = 512
 """Entries after which those nobody can need are dropped: an evaluation loop that forgot no_grad makes many."""
 _MOST_ENTRIES = 50_000
-_LARGEST_ARRAY = 64 << 20
 _LEARNING_STEPS = 3
+_AS_THEY_ARE: frozenset[type] = frozenset({type(None), bool, int, float, str, torch.dtype, torch.device})
 
 
 class Tape:
@@ -155,10 +155,11 @@ class Tape:
             return None
         self.pause()
         self.prelude.end()
-        if not self.entries:
+        first = not self.entries
+        if first:
             self.begin()
         entry = self._entry(kind, call, args, kwargs, frame)
-        entry.random = torch.get_rng_state()
+        entry.random = self.randomness.torch if first and self.randomness is not None else torch.get_rng_state()
         entry.origin = self.adapter.loader.last
         if root is not None and id(root) not in self._seen:
             self._seen.add(id(root))
@@ -280,7 +281,7 @@ class Tape:
         (loss, made), self.loss = self.loss, None
         self.pause()
         self._serial += 1
-        entry = Entry(self._serial, "loss", None, (made,), {}, None, autocast_now(), [made.entry])
+        entry = Entry(self._serial, "loss", None, (made,), {}, None, autocast(), [made.entry])
         entry.losses = (loss,)
         self.entries.append(entry)
         return loss
@@ -327,7 +328,7 @@ class Tape:
 
     def overwritten(self) -> int:
         """How many tensors and numpy arrays from outside somebody wrote to since they were used."""
-        arrays = sum(_digest(array) != digest for array, digest in self._arrays.values())
+        arrays = sum(array_digest(array) != digest for array, digest in self._arrays.values())
         ours = {id(ref()) for entry in self.entries for ref in entry.writes}  # a total that the loop adds to
         held = [one for one in self._held.values() if not isinstance(one.tensor, nn.Parameter)]
         return arrays + sum(one.overwritten for one in held if id(one.tensor) not in ours)
@@ -343,7 +344,7 @@ class Tape:
         user = user_frame(frame)
         line = None if user is None else (user.f_code, user.f_lineno)
         args, kwargs = self._ref(args), self._ref(kwargs)
-        return Entry(self._serial, kind, call, args, kwargs, line, autocast_now(), self._uses)
+        return Entry(self._serial, kind, call, args, kwargs, line, autocast(), self._uses)
 
     def _append(self, entry: Entry, output: Any) -> None:
         for place, tensor in enumerate(leaves(output)):
@@ -358,6 +359,9 @@ class Tape:
 
     def _ref(self, value: Any, depth: int = 0) -> Any:
         """The value with every tensor in it replaced by where it comes from."""
+        kind = type(value)
+        if kind in _AS_THEY_ARE:
+            return value
         if isinstance(value, torch.Tensor):
             known = self._by_id.get(id(value))
             if known is not None and known[0]() is value:
@@ -370,10 +374,14 @@ class Tape:
                 # A foreign one is held by another tensor: its id may be somebody else's soon.
                 self._held[id(held.tensor)] = held
             return held
-        if value is None or depth > 8 or isinstance(value, str | int | float):
+        if depth > 8 or isinstance(value, str | int | float):
             return value
-        if type(value).__name__ == "ndarray" and id(value) not in self._arrays:
-            self._arrays[id(value)] = (value, _digest(value))
+        if kind is tuple:
+            return tuple([self._ref(item, depth + 1) for item in value])
+        if kind is dict:
+            return {key: self._ref(item, depth + 1) for key, item in value.items()}
+        if kind.__name__ == "ndarray" and id(value) not in self._arrays:
+            self._arrays[id(value)] = (value, array_digest(value))
         return rebuilt(value, lambda item: self._ref(item, depth + 1))
 
     def _prune(self) -> None:
@@ -387,10 +395,3 @@ class Tape:
             self.pause()
             self.clear()
             self.too_long = True
-
-
-def _digest(array: Any) -> int:
-    """Of an array of numpy that lies in one piece; 0 for others, which are taken on trust."""
-    if not array.flags.c_contiguous or array.nbytes > _LARGEST_ARRAY or array.dtype.hasobject:
-        return 0
-    return kernels.digest(array.ctypes.data, array.nbytes)
