@@ -100,9 +100,18 @@ def command(
     return launch(command, settings, {k for k, v in chosen.items() if v is not None}, quiet=quiet, ui=not no_ui)
 
 
-def launch(command: tuple[str, ...], settings: Settings, given: set[str], *, quiet: bool, ui: bool) -> int:
-    """Run the command under misstep; its exit code."""
-    run = new_run_directory(settings.dir, settings.name)
+def launch(
+    command: tuple[str, ...],
+    settings: Settings,
+    given: set[str],
+    *,
+    quiet: bool,
+    ui: bool,
+    run: Path | None = None,
+    directory: str | None = None,
+) -> int:
+    """Run the command under misstep, recorded in `run` and started in `directory` where given; its exit code."""
+    run = run or new_run_directory(settings.dir, settings.name)
     made = _identity(run)
     progress = Progress(run)
     kills = MemoryKills()
@@ -111,9 +120,9 @@ def launch(command: tuple[str, ...], settings: Settings, given: set[str], *, qui
     if ui:
         environment.update(hub_for_run(run, settings))
     try:
-        code = run_command(
-            command, environment, tick=_drawing(progress, line), seconds=REDRAW_SECONDS if line is not None else None
-        )
+        seconds = REDRAW_SECONDS if line is not None else None
+        tick = _drawing(progress, line)
+        code = run_command(command, environment, tick=tick, seconds=seconds, directory=directory)
     except CannotStart as error:
         _remove_if_empty(run)
         return _explain(command, error)
