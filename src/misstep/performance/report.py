@@ -59,7 +59,7 @@ def speed_report(run: Run) -> SpeedReport:
 def _report(run: Run, times: tuple[StepTimes, ...], slowest: StepTimes, trace: Trace) -> SpeedReport:
     loaders = [event.facts for event in run.events("loader", slowest.rank)]
     told = [event.facts for event in run.events("stages", slowest.rank)]
-    pipeline = pipeline_of(trace, loaders, told[-1] if told else None)
+    pipeline = pipeline_of(trace, loaders, told[-1] if told else None, run.info.directory)
     loader = pipeline.loader if pipeline is not None else (loaders[0] if loaders else None)
     load = load_of(trace.loads)
     model = loader_model(slowest, pipeline, load) if pipeline is not None else None

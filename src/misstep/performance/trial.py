@@ -115,7 +115,10 @@ def judge(
     if gain > max(LEAST_GAIN, noise):
         said = words.KEPT.of(before=before, after=after, gain=gain)
         return Trial(change.name, predicted, before, after, noise, True, said, line_of(change))
-    said = words.ROLLED_BACK.of(before=before, after=after, noise=noise)
+    if -gain > max(LEAST_GAIN, noise):
+        said = words.SLOWER.of(before=before, after=after, loss=-gain)
+    else:
+        said = words.ROLLED_BACK.of(before=before, after=after, noise=noise)
     return Trial(change.name, predicted, before, after, noise, False, said, None)
 
 
