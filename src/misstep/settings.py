@@ -80,6 +80,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("capsules", "", "Further steps whose capsule is kept, like 100:110; those that go wrong are kept anyway."),
     Setting("capsule", "", "A capsule whose step this process runs first; set by misstep replay."),
     Setting("change", "", "Changes tried in this process, as JSON; set by misstep advise --apply."),
+    Setting("compare_modes", 0, "Check compiled graphs against uncompiled code from this step on; 0 for never."),
     Setting("last_step", 0, "End the training after this step; 0 for never. Set by misstep advise --apply."),
     Setting("rehearse", "", "Have the first steps tell their memory instead, as JSON; set by misstep memory."),
     Setting("profile", "", "Steps that run under the framework's profiler, like 5:8; see misstep profile."),

@@ -19,9 +19,11 @@ import misstep.sentences.language as i18n
 from misstep.cli.command import Command, Option, choose_language, help_records, summary
 from misstep.errors import MisstepError, nearest
 from misstep.sentences.cli import crash as crashwords
+from misstep.sentences.cli import diagnose as diagnosewords
 from misstep.sentences.cli import files as filewords
 from misstep.sentences.cli import footprint as memorywords
 from misstep.sentences.cli import general as words
+from misstep.sentences.cli import graph as graphwords
 from misstep.sentences.cli import lint as lintwords
 from misstep.sentences.cli import live as livewords
 from misstep.sentences.cli import migration as migrationwords
@@ -37,12 +39,15 @@ COMMANDS: dict[str, tuple[str, Text]] = {
     "run": ("misstep.cli.commands.run", words.ABOUT_RUN),
     "ls": ("misstep.cli.commands.ls", words.ABOUT_LS),
     "show": ("misstep.cli.commands.show", words.ABOUT_SHOW),
+    "diagnose": ("misstep.cli.commands.diagnose", diagnosewords.ABOUT_DIAGNOSE),
     "replay": ("misstep.cli.commands.replay", replaywords.ABOUT_REPLAY),
     "open": ("misstep.cli.commands.open", crashwords.ABOUT_OPEN),
     "record": ("misstep.cli.commands.live.record", crashwords.ABOUT_RECORD),
     "env": ("misstep.cli.commands.env", words.ABOUT_ENV),
     "diff": ("misstep.cli.commands.diff", filewords.ABOUT_DIFF),
     "check": ("misstep.cli.commands.check", filewords.ABOUT_CHECK),
+    "graph": ("misstep.cli.commands.graph", graphwords.ABOUT_GRAPH),
+    "compare-modes": ("misstep.cli.commands.compare_modes", graphwords.ABOUT_COMPARE_MODES),
     "lint": ("misstep.cli.commands.lint", lintwords.ABOUT_LINT),
     "advise": ("misstep.cli.commands.performance.advise", performancewords.ABOUT_ADVISE),
     "memory": ("misstep.cli.commands.performance.memory", memorywords.ABOUT_MEMORY),

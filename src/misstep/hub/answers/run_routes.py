@@ -125,7 +125,7 @@ def is_of(request: Request, run: Run) -> bool:
 
 
 async def _runs(hub: Hub, request: Request) -> Response:
-    return json_response(await asyncio.to_thread(hub.runs))
+    return json_response(await asyncio.to_thread(hub.runs, max(0, asked.integer(request, "newest", 0))))
 
 
 async def _run(hub: Hub, request: Request) -> Response:
@@ -305,7 +305,7 @@ async def _snapshot(hub: Hub, request: Request) -> Response:
         {
             "session": hub.bus.session,
             "seq": hub.bus.seq,
-            "runs": hub.runs().runs,
+            "runs": hub.live_runs(),
             "states": [run.state() for run in hub.live.values() if run.ranks],
         }
     )

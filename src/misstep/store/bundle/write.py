@@ -22,7 +22,6 @@ import io
 import linecache
 import os
 import re
-import shutil
 import time
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -35,6 +34,7 @@ from misstep.core import cells
 from misstep.core.secrets import Scrubber
 from misstep.errors import RunError
 from misstep.store import statsfile
+from misstep.store.atomic import copy_file
 from misstep.store.bundle.batch import read_batch
 from misstep.store.bundle.machinecode import with_functions
 from misstep.store.bundle.ring import Recorded, read_ring
@@ -77,7 +77,7 @@ def write_bundle(
     for place in _exports(run):
         with contextlib.suppress(OSError):
             place.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(target, place / f"{run.name}-{kind}.zip")
+            copy_file(target, place / f"{run.name}-{kind}.zip")
     return target
 
 
@@ -99,7 +99,7 @@ def is_bundle(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return MANIFEST in archive.namelist()
-    except (OSError, zipfile.BadZipFile):
+    except Exception:  # whatever it is, it is no record of ours
         return False
 
 

@@ -58,6 +58,22 @@ class AppendFile:
     def retry_now(self) -> None:
         self._skip = 0
 
+    def put(self, line: bytes) -> bool:
+        """Write a line to a file that is open and well, in one call; False when that did not do, and nothing of it is
+        there."""
+        if self.error is not None or self._descriptor < 0:
+            return self.append(line) == len(line)
+        try:
+            written = os.write(self._descriptor, line)
+        except OSError as error:
+            self._trouble(error)
+            return False
+        if written < len(line):
+            self._shorten(self.size)
+            return False
+        self.size += written
+        return True
+
     def append(self, data: Part, *, before: bytes = b"") -> int:
         """Write `before` (padding) and `data`; how many bytes of `data` are in the file now: all, when all is well."""
         if self.error is not None and self._skip and time.monotonic() < self._skip_until:

@@ -33,14 +33,12 @@ from misstep.store.journal import seal
 from misstep.store.layout import claim_rank, rank_paths
 from misstep.store.reading.liveness import birth_of
 from misstep.store.runs import write_run_file
-from misstep.store.stepline import quiet_line, step_line
+from misstep.store.stepline import loss_interval, quiet_line, step_line
 from misstep.store.writing.append import RETRY_SECONDS, RETRY_STEPS, AppendFile, records_of, whole_lines
 
 MB = 1 << 20
 _WAITING_MB = 16
 """Journal and graph records kept in memory while the disk is in trouble."""
-_EVERY_LOSS, _LOSS_INTERVAL = 256, 16
-"""Guarded steps whose loss gets a row of its own: the first ones all, later ones now and then."""
 _NEVER_DROPPED = frozenset({"start", "hit", "verdict", "finding", "watchpoint", "level", "state", "end"})
 
 _THIS_PROCESS = [os.getpid()]
@@ -142,12 +140,15 @@ class RunWriter:
         if self._waiting or self._waiting_graph or self._problem_told or self.lost or not self._files or self._inert():
             return False
         line = quiet_line(*facts)
-        return line is not None and self._files[2].append(line) == len(line)
+        return line is not None and self._files[2].put(line)
 
     def _keeps_rows(self, step: Step, rows: int) -> bool:
-        """Guarded steps of a long run show their loss alone, which is in the journal too: one row in sixteen then."""
-        thin = rows == 1 and step.captured == "guard" and step.number > _EVERY_LOSS
-        return step.number % (max(self.interval, _LOSS_INTERVAL) if thin else self.interval) == 0
+        if rows == 1 and step.captured == "guard":
+            return self.shows_loss(step.number)
+        return step.number % self.interval == 0
+
+    def shows_loss(self, step: int) -> bool:
+        return step % loss_interval(step, self.interval) == 0
 
     def hit(self, hit: Hit) -> None:
         """Waits for the end of the step, or for flush()."""
@@ -252,7 +253,6 @@ class RunWriter:
         self._closed = True
 
     # ── underneath ───────────────────────────────────────────────────────────────────────────────────────────────────
-
     def _inert(self) -> bool:
         # A forked child (a DataLoader worker) has the same file descriptors; its records would land among ours.
         return self._closed or _THIS_PROCESS[0] != self._pid

@@ -272,6 +272,7 @@ def watch_compiler(adapter: PyTorchAdapter) -> None:
     def begins(args: Any) -> None:
         if not adapter.inert and adapter.thread == get_ident():
             goes_on_with[0] = adapter.clock.compiles()
+            adapter.compilations.hooks.compiling()
 
     def ends(args: Any) -> None:
         if not adapter.inert and adapter.thread == get_ident() and goes_on_with[0] >= 0:

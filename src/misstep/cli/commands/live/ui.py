@@ -93,7 +93,7 @@ def folder_of_run(thing: Path) -> Path | None:
 
 def first_page(things: tuple[Path, ...]) -> str:
     """Where the link leads: to the one thing given, to two side by side, else to the runs."""
-    from misstep.hub.answers.things import named
+    from misstep.hub.answers.held.things import named
 
     found = named(things)
     names = [quote(one.name, safe="/") for one in found]

@@ -8,7 +8,7 @@ from misstep.cli import FINE
 from misstep.cli.command import command as define
 from misstep.cli.command import dir_option, json_option, option
 from misstep.cli.render.json import plain, print_json
-from misstep.cli.render.speed import report_facts, tell_report, tell_trial
+from misstep.cli.render.performance.speed import report_facts, tell_report, tell_trial
 from misstep.cli.render.text import terminal
 from misstep.errors import PerformanceError
 from misstep.performance import trial as trials

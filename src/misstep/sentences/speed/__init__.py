@@ -1,1 +1,0 @@
-"""What is said of the speed and the memory of a training."""
