@@ -85,7 +85,7 @@ def try_change(
     order = [with_it for pair in range(pairs) for with_it in ((False, True) if pair % 2 == 0 else (True, False))]
     for number, with_it in enumerate(order, 1):
         progress(number, len(order))
-        attempt = _attempt(run, [change] if with_it else [], steps=steps, seconds=seconds)
+        attempt = run_once(run, [change] if with_it else [], steps=steps, seconds=seconds)
         attempts[with_it].append(attempt)
         if with_it and (_died(attempt) or not (attempt.carried_out or change.kind == "environment")):
             break  # a second time would tell nothing new
@@ -139,6 +139,7 @@ _CODE = {
     "autocast": 'with torch.autocast("cpu", dtype=torch.{autocast}): output = model(x)',
     "channels_last": "model.to(memory_format=torch.channels_last); x = x.to(memory_format=torch.channels_last)",
     "compile": "model = torch.compile(model)",
+    "bucket_cap_mb_list": "DistributedDataParallel(…, bucket_cap_mb_list={bucket_cap_mb_list})",
     "mode": "mindspore.set_context(mode=…)  # {mode}",
     "jit_level": 'mindspore.set_context(jit_config={{"jit_level": "{jit_level}"}})',
     "sink": "model.train(…, dataset_sink_mode={sink})",
@@ -158,7 +159,7 @@ def results_of(run: Path) -> list[dict[str, Any]]:
 # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _attempt(run: Run, changes: list[Change], *, steps: int, seconds: float) -> Attempt:
+def run_once(run: Run, changes: list[Change], *, steps: int, seconds: float) -> Attempt:
     if not run.info.command:
         raise PerformanceError(words.NO_COMMAND.of(run=run.name))
     started = run.info.command
