@@ -84,6 +84,10 @@ TRIAL_BEGINS = Text(
 )
 TRIAL_RUNS = Text("{name}: run {number} of {total}", "{name}：第 {number} 次，共 {total} 次")
 AGAINST = Text("; predicted {ms:.2f} ms", "；预测 {ms:.2f} ms")
+AS_BUSY = Text(
+    ", {ms:.2f} ms on the machine as busy as it is now",
+    "，按机器当前的繁忙程度为 {ms:.2f} ms",
+)
 NOTHING_TO_TRY = Text("no advised change can be tried by misstep itself", "没有 misstep 可以自行尝试的改动")
 BAD_TRY = Text(
     "--try {given} is not NAME=VALUE; known names: {names:list}, or an environment variable in capitals",

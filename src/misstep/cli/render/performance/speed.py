@@ -52,6 +52,8 @@ def tell_report(console: Console, report: SpeedReport, *, hint: bool = True) -> 
 def tell_trial(console: Console, trial: Trial) -> None:
     """What a change measured, beside what was predicted."""
     predicted = words.AGAINST(ms=trial.predicted) if trial.predicted is not None else ""
+    if trial.expected is not None:
+        predicted += words.AS_BUSY(ms=trial.expected)
     console.print(f"{trial.name}: {said(trial.outcome)}{predicted}", style="bold", markup=False)
     if trial.line is not None:
         console.print("  " + facts.KEEP(where=said(trial.line)), markup=False)
