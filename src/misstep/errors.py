@@ -36,6 +36,8 @@ import importlib
 from collections.abc import Iterable
 from types import ModuleType
 
+from misstep.sentences import words
+
 
 class MisstepError(Exception):
     """Anything misstep can explain. The message is a sentence of the catalogue: `said(str(error))` is in the reader's
@@ -188,10 +190,10 @@ def nearest(word: str, choices: Iterable[str], *, most: int = 3) -> str:
     close = difflib.get_close_matches(word, every, n=most, cutoff=0.5)
     if not close:
         close = [choice for choice in every if word.lower() in choice.lower()][:most]
+    if len(close) == 1:
+        return words.DID_YOU_MEAN.of(name=close[0])
     if close:
-        listed = close[0] if len(close) == 1 else f"{', '.join(close[:-1])} or {close[-1]}"
-        return f"; did you mean {listed}?"
+        return words.DID_YOU_MEAN_ONE_OF.of(names=close[:-1], last=close[-1])
     if not every:
         return ""
-    tail = ", …" if len(every) > 8 else ""
-    return f"; known: {', '.join(every[:8])}{tail}"
+    return words.KNOWN.of(names=every) if len(every) <= 8 else words.KNOWN_AND_MORE.of(names=every[:8])

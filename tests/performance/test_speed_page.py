@@ -48,7 +48,7 @@ def test_a_trial_stands_beside_its_advice(tmp_path: Path) -> None:
     (run.path / "trials").mkdir()
     result = {
         "name": "num_workers 1 → 4", "predicted": 5.1, "before": 16.0, "after": 5.3, "kept": True,
-        "outcome": {"id": "advice.performance.kept", "arguments": {"before": 16.0, "after": 5.3, "gain": 0.67},
+        "outcome": {"id": "speed.advice.kept", "arguments": {"before": 16.0, "after": 5.3, "gain": 0.67},
                     "text": "x"},
     }  # fmt: skip
     (run.path / "trials" / "results.jsonl").write_text(json.dumps(result) + "\n")

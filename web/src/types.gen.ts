@@ -792,6 +792,7 @@ export interface ScalarSeries {
   y: (Num | null)[];
   total: number;
   method: "all" | "min-max";
+  time: number[];
 }
 
 /** Points of a curve, batched. */

@@ -17,6 +17,7 @@ import click
 
 import misstep.sentences.language as i18n
 from misstep.cli.command import Command, Option, choose_language, help_records, summary
+from misstep.cli.render.shown import guarded_streams
 from misstep.errors import MisstepError, nearest
 from misstep.sentences.cli import crash as crashwords
 from misstep.sentences.cli import diagnose as diagnosewords
@@ -114,6 +115,11 @@ class Misstep(click.Group):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    with guarded_streams():
+        return _main(arguments)
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     i18n.choose(None)
     try:
         code = _program().main(

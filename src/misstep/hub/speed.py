@@ -19,8 +19,8 @@ from misstep.performance.report import SpeedReport, speed_report
 from misstep.performance.resident import resident_memory
 from misstep.performance.trial import results_of
 from misstep.protocol.speed import SpeedAdvice, SpeedOperator, SpeedStage, SpeedTrial, SpeedView
-from misstep.sentences.advice import performance as words
 from misstep.sentences.language import Language
+from misstep.sentences.speed import advice as words
 from misstep.sentences.text import revived, said
 from misstep.store.layout import rank_paths
 from misstep.store.reading.reader import Run

@@ -22,7 +22,7 @@ from misstep.performance.segmentation import (
     fusion_config,
 )
 from misstep.performance.trial import run_once
-from misstep.sentences.advice import buckets as words
+from misstep.sentences.speed import buckets as words
 from misstep.sentences.text import Sentence
 from misstep.store.reading.reader import Run, open_run
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from misstep.capture.attach import child_environment
 from misstep.errors import PerformanceError
-from misstep.sentences.advice import footprint as words
+from misstep.sentences.speed import footprint as words
 from misstep.settings import Settings
 
 SECONDS = 300.0

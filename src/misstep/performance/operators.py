@@ -13,7 +13,7 @@ from typing import Any
 
 from misstep.adapters.timing.marks import MARK
 from misstep.errors import PerformanceError
-from misstep.sentences.advice import operators as words
+from misstep.sentences.speed import operators as words
 from misstep.store.layout import rank_paths
 from misstep.store.reading.reader import Run
 

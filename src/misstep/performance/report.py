@@ -12,7 +12,7 @@ from misstep.performance.pipeline import Load, Pipeline, load_of, pipeline_of
 from misstep.performance.rules import Advice, Facts, all_advice
 from misstep.performance.steps import FEWEST, StepTimes, step_times
 from misstep.performance.verdict import DataVerdict, best_workers, data_verdict
-from misstep.sentences.advice import performance as words
+from misstep.sentences.speed import advice as words
 from misstep.sentences.text import Sentence
 from misstep.store.layout import rank_paths
 from misstep.store.reading.reader import Run

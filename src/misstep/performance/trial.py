@@ -26,7 +26,7 @@ from misstep.errors import PerformanceError
 from misstep.performance.changes import Change, as_environment, as_setting
 from misstep.performance.report import expected_step
 from misstep.performance.steps import Floats, steady_ms
-from misstep.sentences.advice import performance as words
+from misstep.sentences.speed import advice as words
 from misstep.sentences.text import Sentence
 from misstep.settings import Settings
 from misstep.store.layout import is_run, rank_paths

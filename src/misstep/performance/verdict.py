@@ -12,7 +12,7 @@ from typing import Literal
 from misstep.performance.loader_model import LoaderModel, Prediction
 from misstep.performance.pipeline import Load, Pipeline
 from misstep.performance.steps import StepTimes
-from misstep.sentences.advice import performance as words
+from misstep.sentences.speed import advice as words
 from misstep.sentences.text import Sentence
 
 Bound = Literal["input", "transfer", "saturated", "fine", "unknown"]

@@ -23,6 +23,7 @@ from misstep.store.journal import unseal
 from misstep.store.layout import RUN_FILE, RUN_VARIABLE, is_run, rank_paths, ranks_in
 from misstep.store.reading.liveness import birth_of, process_exists, writer_lives
 from misstep.store.stepline import steps_before
+from misstep.store.writing.scrubbed import scrubber
 
 _LONGEST_NAME = 120
 """Bytes of a run's name: others put endings behind it."""
@@ -86,7 +87,7 @@ def write_run_file(directory: Path, info: RunInfo) -> None:
     draft = directory / f".{RUN_FILE}.{socket.gethostname()}.{os.getpid()}"
     try:
         with open(draft, "wb") as file:
-            file.write(to_json(encode(info, defaults=True)) + b"\n")
+            file.write(to_json(scrubber().plain(encode(info, defaults=True))) + b"\n")
             file.flush()
             os.fsync(file.fileno())
         try:

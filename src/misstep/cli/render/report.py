@@ -77,9 +77,14 @@ def what_was_seen(seen: Seen, *, by_severity: Mapping[str, int], verdict: bool) 
         yield words.NOT_WATCHED(steps=count_steps(seen.unwatched), all=count_steps(seen.steps))
     if seen.lost:
         yield words.LOST_SIGHT(count=f"{seen.lost:,}")
+    elif seen.broken_off:
+        yield words.BROKEN_OFF(steps=count_steps(seen.steps))
 
 
 def _short(directory: Path) -> str:
     """Relative to where the user is, when that is the shorter way to say it."""
-    relative = os.path.relpath(directory)
+    try:
+        relative = os.path.relpath(directory)
+    except OSError:  # where the user was is gone
+        return str(directory)
     return str(directory) if relative.startswith("..") else relative

@@ -155,7 +155,8 @@ async def _scalars(hub: Hub, request: Request) -> Response:
     run = hub.reader(_name(request))
     tags = request.query_params.getlist("tag") or ["loss"]
     rank, points = asked.integer(request, "rank", min(run.ranks, default=0)), asked.integer(request, "points", 2000)
-    return json_response([curves.scalars(run, tag, rank, points=points) for tag in tags[:50]])
+    timed = request.query_params.get("time") == "1"
+    return json_response([curves.scalars(run, tag, rank, points=points, timed=timed) for tag in tags[:50]])
 
 
 async def _stats(hub: Hub, request: Request) -> Response:

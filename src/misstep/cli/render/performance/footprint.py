@@ -8,9 +8,9 @@ from rich.console import Console
 
 from misstep.performance.footprint import Footprint, LargestBatch
 from misstep.performance.resident import Resident
-from misstep.sentences.advice import footprint as facts
-from misstep.sentences.advice.performance import SEGMENTS
 from misstep.sentences.cli import footprint as words
+from misstep.sentences.speed import footprint as facts
+from misstep.sentences.speed.advice import SEGMENTS
 
 _MOST_HOLDERS = 8
 _ENOUGH_LOOKS = 14

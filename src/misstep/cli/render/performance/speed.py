@@ -15,8 +15,8 @@ from misstep.performance.rules import Advice
 from misstep.performance.segmentation import MB
 from misstep.performance.steps import StepTimes
 from misstep.performance.trial import Trial
-from misstep.sentences.advice import performance as facts
 from misstep.sentences.cli import performance as words
+from misstep.sentences.speed import advice as facts
 from misstep.sentences.text import said
 
 _SMALLEST = 0.005

@@ -18,9 +18,11 @@ export interface CanvasProps {
   draw: (paper: Paper) => void;
   /** A click at these pixels. */
   pick?: (x: number, y: number, width: number) => void;
+  /** A button held down over it, from where to where. */
+  drag?: (how: "down" | "move" | "up", x: number, y: number, width: number) => void;
 }
 
-export function Canvas({ height, label, draw, pick }: CanvasProps) {
+export function Canvas({ height, label, draw, pick, drag }: CanvasProps) {
   const element = useRef<HTMLCanvasElement>(null);
   const paint = (): void => {
     const canvas = element.current;
@@ -53,12 +55,23 @@ export function Canvas({ height, label, draw, pick }: CanvasProps) {
       role="img"
       aria-label={label}
       style={{ width: "100%", height: `${height}px`, display: "block", cursor: pick ? "pointer" : undefined }}
+      {...(drag ? held(drag) : {})}
       onClick={(event) => {
         const box = event.currentTarget.getBoundingClientRect();
         pick?.(event.clientX - box.left, event.clientY - box.top, box.width);
       }}
     />
   );
+}
+
+function held(drag: NonNullable<CanvasProps["drag"]>) {
+  const tell = (how: "down" | "move" | "up") => (event: PointerEvent) => {
+    const canvas = event.currentTarget as HTMLCanvasElement;
+    const box = canvas.getBoundingClientRect();
+    if (how === "down") canvas.setPointerCapture(event.pointerId);
+    drag(how, event.clientX - box.left, event.clientY - box.top, box.width);
+  };
+  return { onPointerDown: tell("down"), onPointerMove: tell("move"), onPointerUp: tell("up") };
 }
 
 export const MARGIN = { left: 58, right: 14, top: 10, bottom: 28 };
