@@ -21,7 +21,7 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from misstep.hub import studies
+from misstep.hub import speed, studies
 from misstep.hub.answers import crash_routes, label_routes, run_routes, story_routes
 from misstep.hub.answers.held import thing_routes
 from misstep.hub.hub import Hub
@@ -78,6 +78,7 @@ def make_app(hub: Hub, guard: Guard, *, prefix: str = "", static: Path = STATIC)
             *crash_routes.routes(hub),
             *story_routes.routes(hub),
             *studies.routes(hub),
+            *speed.routes(hub),
             Route("/{path:path}", page.serve, methods=["GET"]),
         ]
     )
