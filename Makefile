@@ -10,7 +10,7 @@ WEB_SOURCES := $(shell find web -type f -not -path 'web/node_modules/*' 2>/dev/n
 export PYTHONPATH := $(CURDIR)/src
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native native-aarch64 web browser demo test test-most test-fast postgres tune-kills compiled-sweep lint bench bench-web api-map docs wheel changelog hooks clean
+.PHONY: fuzz fuzz-night help setup native native-aarch64 web browser demo test test-most test-fast postgres tune-kills compiled-sweep lint bench bench-web api-map docs wheel changelog hooks clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -69,6 +69,12 @@ test-most: $(STAMP) postgres ## all but the browser and the slow stories
 
 test-fast: $(STAMP) ## without stories, MindSpore and the browser
 	$(PYTEST) -m 'not story and not mindspore and not ui'
+
+fuzz: $(STAMP) ## damaged input to every reader, grammar and message; at most 20 minutes (options in ARGS)
+	$(BIN)/python -m tests.fuzz $(ARGS)
+
+fuzz-night: $(STAMP) ## the same for eight hours
+	$(BIN)/python -m tests.fuzz --cases 20000000 --minutes 480
 
 lint: $(STAMP) $(NODE_STAMP) ## ruff, mypy, tsc and Biome
 	$(BIN)/ruff check src tests bench examples

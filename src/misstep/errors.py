@@ -17,6 +17,8 @@
     ├── CompareError          two things that cannot be laid side by side
     ├── MigrationError        a network, source or batch that cannot be moved or checked as asked
     ├── LintError             a file that `misstep lint` cannot look at, or an unknown rule
+    ├── PerformanceError      a run whose speed cannot be told, or a change that cannot be tried
+    ├── Unhealthy             a run with findings, where a healthy one was asked for
     ├── TrainError            a wrong call of misstep.train
     ├── TuneError             a study that cannot go on
     │   ├── StudyFileError    a study file that cannot be read; carries its line
@@ -111,11 +113,13 @@ class ReplayError(MisstepError):
 
 
 class FormatError(MisstepError):
-    """A file of another tool that cannot be read."""
+    """A file of another tool that cannot be read: which, at which byte, and what was expected there."""
 
-    def __init__(self, message: str, *, path: str = "") -> None:
+    def __init__(self, message: str, *, path: str = "", offset: int | None = None, expected: str = "") -> None:
         super().__init__(message)
         self.path = path
+        self.offset = offset
+        self.expected = expected
 
 
 class CompareError(MisstepError):
@@ -128,6 +132,18 @@ class MigrationError(MisstepError):
 
 class LintError(MisstepError):
     """A file that `misstep lint` cannot look at, or a rule it does not have."""
+
+
+class PerformanceError(MisstepError):
+    """A run whose speed or memory cannot be told, or a change that cannot be tried."""
+
+
+class Unhealthy(MisstepError, AssertionError):
+    """A run with findings; raised by `misstep.assert_healthy`, so that a test of training code fails with them."""
+
+    def __init__(self, message: str, *, findings: tuple[object, ...] = ()) -> None:
+        super().__init__(message)
+        self.findings = findings
 
 
 class TrainError(MisstepError):
