@@ -11,7 +11,6 @@ that are true. The row that counts most is *false errors on healthy runs*.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "faults"))
 
 from corpus import Program, programs, timed
+from measure import report
 
 
 @dataclass
@@ -47,15 +47,12 @@ def main() -> int:
         missed += _one(program, counts, given.level)
     print(file=sys.stderr)
     rows = _rows(counts)
-    if given.json:
-        broken = [counts["broken", half] for half in ("set", "held")]
-        control = sum(one.first for one in broken) / max(1, sum(one.programs for one in broken))
-        print(json.dumps({"control": control, "rows": rows}))
-        return 0
-    for row in rows:
-        print(f"{row['case']:52} {row['value']:8.3f} {row['unit']}")
-    for line in missed:
-        print(line)
+    broken = [counts["broken", half] for half in ("set", "held")]
+    control = sum(one.first for one in broken) / max(1, sum(one.programs for one in broken))
+    report(control, rows, as_json=given.json)
+    if not given.json:
+        for line in missed:
+            print(line)
     return 0
 
 

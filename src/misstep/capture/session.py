@@ -94,7 +94,6 @@ class Session:
         self.facts = FactsFile(self)
         """How the program trains."""
         self.trace = StepTrace(self)
-        """Where the time of steps goes."""
         self._conclusion = Conclusion(self)
         self.subscriptions = Subscriptions(self)
         self.wants = self.subscriptions.wants

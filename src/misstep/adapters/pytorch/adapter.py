@@ -61,16 +61,14 @@ class PyTorchAdapter(Defaults):
     name = "pytorch"
 
     def __init__(self) -> None:
-        self.inert = True
-        self.live = False
+        self.inert, self.live = True, False
         self.level: Level = "off"
         self.in_backward = False
         self.updating: int | None = None
         """The node of the optimizer whose step runs now."""
         self.network_ran = False
         """A network with gradients has run since the last update: what follows outside of modules is the loss."""
-        self.thread = 0
-        self.cost_ns = 0
+        self.thread = self.cost_ns = 0
         self.cells: Cells = no_cells()
         """Where training is, for the flight recorder."""
         self.clock = Clock(self)

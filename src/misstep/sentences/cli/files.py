@@ -82,7 +82,7 @@ HELP_STEPS = Text(
 NOT_WRITTEN = Text("{count} tensors could not be read and were left out", "{count} 个张量无法读取，已略过")
 CONFIGURED_ELSEWHERE = Text(
     "the run was configured to dump elsewhere; to write there:  --to {path}",
-    "此运行的配置指定了其他转储位置；要写到那里，请使用  --to {path}",
+    "此次训练的配置指定了其他 Dump 数据位置；要写到那里，请使用  --to {path}",
 )
 WROTE = Text("wrote {path}", "已写入 {path}")
 TENSORS = Text("{count:,} tensors", "{count:,} 个张量")
