@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import types
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from misstep.core.address import Address
 from misstep.store.reading.reader import Run, open_run
 from misstep.store.runs import list_runs
 from misstep.store.writing import append
+from misstep.store.writing.disk import Disk
 
 STEPS = 24
 SETTINGS: dict[str, Any] = {"dump": "*", "level": "op", "width": 64}
@@ -32,23 +32,22 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return trained(tmp_path_factory.mktemp("truth"), steps=STEPS, **SETTINGS)
 
 
-def mortal(moment: int) -> types.SimpleNamespace:
-    """The `os` of a process that dies of SIGKILL once it has written so many bytes, inside a write if need be."""
-    left = moment
+class Mortal(Disk):
+    """The disk of a process that dies of SIGKILL once it has written so many bytes, inside a write if need be."""
 
-    def write(file: int, data: Any) -> int:
-        nonlocal left
-        if len(data) <= left:
-            left -= len(data)
+    def __init__(self, moment: int) -> None:
+        self._left = moment
+
+    def write(self, file: int, data: Any) -> int:  # type: ignore[override]
+        if len(data) <= self._left:
+            self._left -= len(data)
             return os.write(file, data)
-        os.write(file, bytes(data)[:left])
+        os.write(file, bytes(data)[: self._left])
         os.kill(os.getpid(), signal.SIGKILL)
         raise AssertionError("still alive")
 
-    def writev(file: int, parts: Any) -> int:
-        return write(file, b"".join(parts))
-
-    return types.SimpleNamespace(**{**vars(os), "write": write, "writev": writev})
+    def writev(self, file: int, parts: Any) -> int:  # type: ignore[override]
+        return self.write(file, b"".join(parts))
 
 
 def trainee(folder: Path, pipe: int, *, asynchronous: bool) -> None:
@@ -70,7 +69,7 @@ def killed(folder: Path, moment: int, *, asynchronous: bool) -> int:
     child = os.fork()
     if child == 0:
         try:
-            append.os = mortal(moment)  # type: ignore[attr-defined]
+            append.DISK = Mortal(moment)
             trainee(folder, write, asynchronous=asynchronous)
         finally:
             os._exit(0)
