@@ -62,6 +62,7 @@ class Ending:
             self._check_final_state()
         if session.controller is not None:
             session.controller.close(reason, exit_code)
+        session.facts.close()
         for adapter in session.adapters:
             try:
                 adapter.detach()

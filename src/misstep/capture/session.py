@@ -21,11 +21,13 @@ from misstep.adapters.step.frame import Catalog, Frame
 from misstep.capture.crash.recorder import Recorder, begin_recorder
 from misstep.capture.ending import Ending
 from misstep.capture.extensions import Extensions
+from misstep.capture.facts import FactsFile
 from misstep.capture.keep.keeper import Keeper
 from misstep.capture.keep.ledger import ledger_of
 from misstep.capture.keep.previous import ReplayWants
 from misstep.capture.live.entry import LiveEntry
 from misstep.capture.replay.replays import Replays
+from misstep.capture.step.between import Between
 from misstep.capture.step.closeness import CLOSE, Closeness
 from misstep.capture.step.conclude import Conclusion
 from misstep.capture.step.judge import Judge, gradient_norm
@@ -69,6 +71,7 @@ class Session:
         self.first_verdict: Verdict | None = None
         self._troubles = Troubles(self)
         self._ending = Ending(self)
+        self.between_steps = Between(self).evaluated
         self.plan = Plan(level=self.settings.level, steps=self.settings.steps, budget=self.settings.budget)
         self.ledger = ledger_of(self.settings.memory_mb)
         """Every tensor that is held, whoever holds it."""
@@ -90,8 +93,9 @@ class Session:
         """The flight recorder; there once training began."""
         self.initial_frame: Frame | None = None
         """The weights before the first step, while somebody may look at them."""
+        self.facts = FactsFile(self)
+        """How the program trains."""
         self.trace = StepTrace(self)
-        """Where the time of steps goes."""
         self._conclusion = Conclusion(self)
         self.subscriptions = Subscriptions(self)
         self.wants = self.subscriptions.wants
@@ -125,11 +129,7 @@ class Session:
         limit: int | None = None,
         **parameters: Any,
     ) -> Watchpoint:
-        """Ask a question of every matching tensor, from the next step on.
-
-        >>> session.watch("gradient_vanishing", on="encoder.*:grad", abs_mean_lt=1e-9)
-        >>> session.watch("max > 6e4", on="*:output", then="dump")
-        """
+        """Ask a question of every matching tensor, from the next step on: `watch("max > 6e4", on="*:output")`."""
         return self.add_watchpoint(watchpoint(condition, on=on, then=then, limit=limit, **parameters))
 
     def dump(self, pattern: str, *, steps: str = "") -> DumpSpec:
@@ -286,6 +286,7 @@ class Session:
 
     def step_done(self, adapter: Adapter, update: Update) -> None:
         began = time.perf_counter()
+        self.facts.step_done(adapter, update, self.step)
         self.trace.step_done(adapter, update, self.step)
         own = adapter.take_cost()
         total, level = began - self._step_began, self._closeness.level

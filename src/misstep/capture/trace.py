@@ -13,7 +13,8 @@ from misstep.adapters.base import Adapter, TrainingStopped, Update
 from misstep.adapters.timing.clock import Clock
 from misstep.adapters.timing.compilations import CompilationNews
 from misstep.adapters.timing.loaders import Loaders
-from misstep.capture.machine import Load
+from misstep.capture.machine import Load, resident_bytes
+from misstep.capture.profiling import ProfiledSteps
 from misstep.core.segments import FIRST, LEFT, SKIPPED, WHOLE
 from misstep.store.layout import rank_paths
 from misstep.store.tracefile import LOAD, LOAD_LAYOUT, RECORD_BYTES
@@ -42,6 +43,8 @@ class StepTrace:
         self._interval = 1
         self._next_thinning = _LIMIT
         self._stages_told = 0
+        steps: str = session.settings.profile
+        self._profiled = ProfiledSteps(session, steps) if steps else None
         self._last_step: int = session.settings.last_step
 
     def step_done(self, adapter: Adapter, update: Update, number: int) -> None:
@@ -53,8 +56,18 @@ class StepTrace:
             self._keep(adapter, clock, update, number)
         except Exception as error:
             self._session.trouble("in the step trace", error)
+        if self._profiled is not None:
+            self._profile(adapter, number)
         if self._last_step and number >= self._last_step:
             raise TrainingStopped(0)
+
+    def _profile(self, adapter: Adapter, number: int) -> None:
+        try:
+            if self._profiled is not None:
+                self._profiled.step_done(adapter, number)
+        except Exception as error:
+            self._profiled = None
+            self._session.trouble("in the profiler", error)
 
     def _keep(self, adapter: Adapter, clock: Clock, update: Update, number: int) -> None:
         self._steps += 1
@@ -96,7 +109,9 @@ class StepTrace:
         if wall > 0.1:
             cores = min(self._load.cores, 65535)
             self._waiting.append(
-                _PACK_LOAD(LOAD, 0, cores, number, time.time_ns(), wall, *busy, self._load.allowed, 0, 0, 0)
+                _PACK_LOAD(
+                    LOAD, 0, cores, number, time.time_ns(), wall, *busy, self._load.allowed, resident_bytes(), 0, 0
+                )
             )
         self._file.append(b"".join(self._waiting))
         self._waiting.clear()
@@ -114,6 +129,8 @@ class StepTrace:
 
     def close(self) -> None:
         try:
+            if self._profiled is not None:
+                self._profiled.end()
             self.flush()
         except Exception as error:
             self._session.trouble("in the step trace", error)

@@ -193,6 +193,8 @@ class ScalarSeries(Part):
     y: tuple[Number | None, ...]
     total: int
     method: Literal["all", "min-max"] = "all"
+    time: tuple[float, ...] = ()
+    """Seconds from the beginning of the run to the end of each of these steps, when asked for."""
 
 
 class StatsHistory(Part):

@@ -1,13 +1,17 @@
 // What a run was: command, versions, settings; with a second run only what differs.
 import { signal, useSignalEffect } from "@preact/signals";
 import { useRef } from "preact/hooks";
+import { api } from "../base";
 import { count, seconds } from "../format/number";
 import { moment } from "../format/time";
-import { t } from "../i18n";
+import { lang, t } from "../i18n";
 import { ask } from "../net/api";
+import { Note, Tags } from "../runs/labels";
+import { runs } from "../state/live";
 import { link, query } from "../state/route";
 import type { RunDetail } from "../types.gen";
 import { Icon } from "../ui/icons";
+import { StateMark } from "../ui/marks";
 import { Splitter, size } from "../ui/splitter";
 
 const details = signal<Map<string, RunDetail>>(new Map());
@@ -20,6 +24,7 @@ function facts(detail: RunDetail): Record<string, string> {
       typeof value === "string" ? value : JSON.stringify(value),
     ]);
   return Object.fromEntries([
+    ...plain("", detail.brief.params),
     ...plain("", detail.versions),
     ...plain("git ", detail.git),
     ...plain("", detail.settings),
@@ -39,6 +44,7 @@ export function RunDetails({ run, other }: { run: string; other: string }) {
     }
   });
   const one = details.value.get(run);
+  const brief = runs.value.get(run);
   const two = other ? details.value.get(other) : undefined;
   const left = one ? facts(one) : {};
   const right = two ? facts(two) : null;
@@ -60,6 +66,15 @@ export function RunDetails({ run, other }: { run: string; other: string }) {
             <Icon name="scalars" />
             {t("page.scalars")}
           </a>
+          <a
+            class="button"
+            download
+            title={t("verdict.saveHelp")}
+            href={api(`runs/${encodeURIComponent(run)}/report`, { lang: lang.value })}
+          >
+            <Icon name="download" />
+            <span class="hidden-visually">{t("verdict.saveHelp")}</span>
+          </a>
         </header>
         <div class="scroll grow pad column gap" tabIndex={0}>
           {one && (
@@ -67,6 +82,16 @@ export function RunDetails({ run, other }: { run: string; other: string }) {
               {moment(one.brief.started)} · {t("runs.steps", { n: count(one.last_step) })} · {seconds(one.seconds)}
               {one.exit_code !== null ? ` · ${t("runs.exit", { n: one.exit_code })}` : ""}
             </p>
+          )}
+          {brief && (
+            <>
+              <div class="row wrap">
+                <StateMark brief={brief} pill />
+                <span>{lang.value === "zh" ? brief.found_zh : brief.found}</span>
+              </div>
+              <Tags of={[brief]} />
+              <Note of={brief} />
+            </>
           )}
           {one && one.brief.command.length > 0 && <pre>{one.brief.command.join(" ")}</pre>}
           {right && <p class="dim">{t("runs.diff", { other })}</p>}

@@ -4,6 +4,8 @@ import type { VNode } from "preact";
 const PATHS = {
   mark: <path d="M2 3.5h4.5v4.5H11v4.5h3" />,
   runs: <path d="M2.5 4h11M2.5 8h11M2.5 12h7" />,
+  pin: <path d="M5.500 2h5M6.500 2v4.500L4.500 9.500h7L9.500 6.500V2M8 9.500V14" />,
+  parallel: <path d="M3 2.500v11M8 2.500v11M13 2.500v11M3 11l5-6 5 4M3 5l5 6 5-5" />,
   debug: (
     <>
       <circle cx="4" cy="3.5" r="1.7" />
@@ -17,6 +19,12 @@ const PATHS = {
     <path d="M2.5 2.5h3v3h-3zM6.5 2.5h3v3h-3zM10.5 2.5h3v3h-3zM2.5 6.5h3v3h-3zM6.5 6.5h3v3h-3zM2.5 10.5h3v3h-3zM6.5 10.5h3v3h-3zM10.5 10.5h3v3h-3z" />
   ),
   studies: <path d="M2.5 13.5v-11M2.5 13.5h11M5 10.5v.01M7 6.5v.01M9 9v.01M11 4v.01M12.5 7.5v.01" stroke-width="1.8" />,
+  speed: (
+    <>
+      <circle cx="8" cy="8.500" r="5.500" />
+      <path d="M8 5.200v3.300l2.300 1.500M6.300 1.500h3.400" />
+    </>
+  ),
   ranks: <path d="M2.5 3h4.5v4H2.5zM9 3h4.5v4H9zM2.5 9.5h4.5v4H2.5zM9 9.5h4.5v4H9z" />,
   crash: <path d="M8 1.8 14.4 13.5H1.6zM8 6v3.6M8 11.6v.1" />,
   dumps: (

@@ -42,6 +42,7 @@ from misstep.store.bundle.write import BundleKind, write_bundle
 from misstep.store.codec import encode, to_json
 from misstep.store.journal import seal
 from misstep.store.layout import rank_paths
+from misstep.store.writing.scrubbed import scrubber
 
 if TYPE_CHECKING:
     from misstep.capture.session import Session
@@ -337,7 +338,7 @@ class Recorder:
             },
         }
         with open(self.paths.reports, "ab") as file:
-            file.write(seal(report))
+            file.write(seal(scrubber().plain(report)))
 
     def _who_holds(self, error: BaseException | None, *, shallow: bool = False) -> list[Holder]:
         variables = [] if shallow else list(frames.variables(error))

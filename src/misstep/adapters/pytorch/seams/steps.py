@@ -107,6 +107,7 @@ class StepSeam:
                 return original(tensors, *args, **kwargs)
             caller = sys._getframe(1)
             adapter.guarded("at backward", self.backward_begins, tensors)
+            adapter.guarded("at backward", adapter.facts.backward_begins, tensors, caller)
             if adapter.tape.armed:
                 adapter.guarded("at backward", adapter.tape.backward_begins, tensors, args, kwargs, caller)
             adapter.in_backward = True
@@ -215,7 +216,7 @@ class StepSeam:
         if tape.armed:
             tape.pause()
             tape.gradients_ready()
-            if not adapter.in_backward:
+            if not adapter.in_backward and adapter.level != "op":
                 adapter.held_weights.hold(optimizer)
             adapter.moving = {id(weight) for weight in parameters_of(optimizer)}
         elif adapter.moving:
