@@ -20,12 +20,12 @@ from misstep.adapters.replaying.capsules import (
     write_capsule,
 )
 from misstep.adapters.replaying.protocol import Batch, Capsule, QuietListener, Replayed
-from misstep.adapters.step.calls import tensors_in
 from misstep.adapters.step.flow import Flow
 from misstep.adapters.step.frame import Frame
+from misstep.adapters.step.nests import leaves_in
 from misstep.core.stats import Array
 from misstep.errors import ReplayError
-from misstep.testing.fake import FakeAdapter, _is_tensor, _memory
+from misstep.testing.fake import FakeAdapter, _memory
 from misstep.testing.fake_framework import Descent, FakeModel, FakeTensor
 
 
@@ -47,7 +47,7 @@ class RepeatingFake(FakeAdapter):
 
     def module(self, module: FakeModel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not self._depth:
-            self._guarded("before a network", lambda: self._called(module, tensors_in((args, kwargs), _is_tensor)))
+            self._guarded("before a network", lambda: self._called(module, list(leaves_in((args, kwargs), FakeTensor))))
         self._depth += 1
         try:
             return super().module(module, args, kwargs)

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from misstep.adapters.base import Defaults, Listener, Place, Update
 from misstep.adapters.source import user_source
-from misstep.adapters.step.calls import Call, Memory, tensors_in
+from misstep.adapters.step.calls import Call, Memory
 from misstep.adapters.step.flow import Flow
+from misstep.adapters.step.nests import leaves_in
 from misstep.core.levels import Level
 from misstep.core.stats import DTYPE_CODES
 from misstep.testing import fake_framework
@@ -157,10 +158,10 @@ class FakeAdapter(Defaults):
             return None
         name = self._names[id(module)][1]
         node = self._listening().catalog.node(name, "module", type(module).__name__)
-        return self._flow.enter(node, name, tensors_in((args, kwargs), _is_tensor))
+        return self._flow.enter(node, name, list(leaves_in((args, kwargs), FakeTensor)))
 
     def _leave(self, call: Call, out: Any) -> None:
-        tensors = tensors_in(out, _is_tensor)
+        tensors = list(leaves_in(out, FakeTensor))
         self._flow.leave(call, tensors)
         for tensor in tensors:
             self._hook(tensor)
@@ -273,10 +274,6 @@ class FakeAdapter(Defaults):
     def _listening(self) -> Listener:
         assert self._listener is not None, "the fake adapter is not attached"
         return self._listener
-
-
-def _is_tensor(value: Any) -> bool:
-    return isinstance(value, FakeTensor)
 
 
 def _memory(tensor: FakeTensor) -> Memory:

@@ -11,7 +11,8 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from misstep.adapters.step.calls import Memory, tensors_in
+from misstep.adapters.step.calls import Memory
+from misstep.adapters.step.nests import leaves_in
 from misstep.core.stats import DTYPE_CODES, ITEM_BYTES
 
 _NAMES: dict[Any, str] = {
@@ -41,7 +42,7 @@ def is_tensor(value: Any) -> bool:
 
 def leaves(value: Any) -> list[Any]:
     """Every tensor in a nest of tuples, lists, dicts and dataclasses."""
-    return [value] if isinstance(value, ms.Tensor) else tensors_in(value, is_tensor)
+    return [value] if isinstance(value, ms.Tensor) else list(leaves_in(value, ms.Tensor))
 
 
 def memory_of(tensor: Any) -> Memory | None:

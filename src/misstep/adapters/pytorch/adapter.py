@@ -363,9 +363,7 @@ class PyTorchAdapter(Defaults):
     def _loss_inputs(self, loss: torch.Tensor) -> tuple[int, ...] | None:
         """At module level the loss is computed from the outputs of the outermost modules of the step."""
         same = self.seer.seen(loss)
-        if same >= 0:
-            return self.frame.inputs_of(same)
-        return None
+        return self.frame.inputs_of(same) if same >= 0 else None
 
     def quietly(self) -> Quietly:
         """While misstep itself calls torch, nobody records it."""

@@ -7,7 +7,6 @@ step (a container returns its last child's output) is summarised once: the secon
 
 from __future__ import annotations
 
-import dataclasses
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -17,6 +16,7 @@ import torch
 
 from misstep import kernels
 from misstep.adapters.step.frame import Catalog, Frame
+from misstep.adapters.step.nests import leaves_in
 from misstep.core.stats import DTYPE_CODES, SUMMARY, Array
 
 CODES: dict[torch.dtype, int] = {
@@ -35,25 +35,13 @@ _PLAIN = frozenset(NAMES) - frozenset(_NUMPY_LACKS) - {torch.complex64, torch.co
 """Numpy reads these as they are."""
 
 _TENSOR, _PARAMETER, _STRIDED = torch.Tensor, torch.nn.Parameter, torch.strided
-_DEEPEST = 8
-"""Nesting of outputs beyond which we stop looking; a list that contains itself must not hang training."""
 
 
-def leaves(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
-    """Every tensor in a nest of tuples, lists, dicts and dataclasses, in the order a person reads them."""
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif depth > _DEEPEST or value is None or isinstance(value, str | int | float):
-        return
-    elif isinstance(value, tuple | list):
-        for item in value:
-            yield from leaves(item, depth + 1)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from leaves(item, depth + 1)
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        for field in dataclasses.fields(value):
-            yield from leaves(getattr(value, field.name, None), depth + 1)
+def leaves(value: Any) -> Iterator[torch.Tensor]:
+    """Every tensor in a nest, in the order a person reads them."""
+    if type(value) is tuple and len(value) == 1 and isinstance(value[0], _TENSOR):
+        return iter(value)
+    return leaves_in(value, _TENSOR)
 
 
 def has_memory(tensor: torch.Tensor) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 
@@ -20,6 +20,10 @@ class Memory(NamedTuple):
     keep: Any = None
 
 
+MOST_CALLS = 64
+"""Calls of one node in a step that get rows: an evaluation loop that forgot no_grad, or a cell called for every token,
+must not make the run grow without bound."""
+
 Measure = Callable[[Any], Memory | None]
 """The memory of a tensor; None when it has none that can be read."""
 
@@ -27,7 +31,7 @@ Measure = Callable[[Any], Memory | None]
 class Call:
     """One run of a module or an operator within the step."""
 
-    __slots__ = ("awaited", "call", "gradients", "inputs", "made", "name", "node", "operator", "outputs", "parent")
+    __slots__ = ("call", "gradients", "inputs", "made", "name", "node", "operator", "outputs", "parent")
 
     def __init__(self, node: int, name: str, call: int, parent: Call | None, operator: bool = False) -> None:
         self.node = node
@@ -41,22 +45,3 @@ class Call:
         """Output rows of what ran directly inside."""
         self.gradients: list[int] = []
         """Rows of the gradients of its outputs, once backward came by."""
-        self.awaited: set[int] = set()
-        """Rows of its inputs whose gradient has not arrived yet."""
-
-
-def tensors_in(value: Any, is_tensor: Callable[[Any], bool], depth: int = 8) -> list[Any]:
-    """Every tensor in nested tuples, lists, dicts and dataclasses, in order: their slots."""
-    if is_tensor(value):
-        return [value]
-    if depth == 0 or value is None or isinstance(value, str | bytes | int | float):
-        return []
-    if isinstance(value, dict):
-        inside: Iterable[Any] = value.values()
-    elif isinstance(value, tuple | list):
-        inside = value
-    elif hasattr(value, "__dataclass_fields__"):
-        inside = [getattr(value, name, None) for name in value.__dataclass_fields__]
-    else:
-        return []
-    return [tensor for item in inside for tensor in tensors_in(item, is_tensor, depth - 1)]

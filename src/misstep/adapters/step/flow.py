@@ -15,13 +15,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from misstep.adapters.base import Listener, Place
-from misstep.adapters.step.calls import Call, Measure
+from misstep.adapters.step.backward import BackwardPath
+from misstep.adapters.step.calls import MOST_CALLS, Call, Measure
 from misstep.adapters.step.rows import Rows
 from misstep.core.address import Role
 from misstep.core.graph import Phase, Source
-
-MOST_CALLS = 64
-"""Calls of one node in a step that get rows: a cell called for every token must not grow the run without bound."""
 
 
 class Flow(Rows):
@@ -43,8 +41,7 @@ class Flow(Rows):
         self._consumers: dict[int, list[tuple[Call, int]]] = {}
         self._parameter_gradients: dict[str, int] = {}
         self._last_gradient: int | None = None
-        self._in_backward: dict[Call, None] = {}
-        """Modules whose backward has begun and is not known to be over, in that order."""
+        self._backward: BackwardPath[Call] = BackwardPath(lambda call: (call.node, call.call))
         self.losses: list[int] = []
         self.outside.made.clear()
 
@@ -174,25 +171,22 @@ class Flow(Rows):
         """Backward leaves whatever took this tensor, the innermost first, and enters whatever gave it."""
         places: list[Place] = []
         for call, _ in reversed(self._consumers.get(row, ())):
-            call.awaited.discard(row)
             if call.operator:
                 places.append(Place(self._backward_node(call.node), "backward", "after", "operator", call.call))
-            elif not call.awaited and self._in_backward.pop(call, call) is None:
-                places.append(Place(call.node, "backward", "after", "module", call.call))
+            elif (place := self._backward.leaves(call, row)) is not None:
+                places.append(place)
         for call, _ in reversed(owners):
             if call.operator:
                 places.append(Place(self._backward_node(call.node), "backward", "before", "operator", call.call))
-            elif call not in self._in_backward:
-                self._in_backward[call] = None
-                places.append(Place(call.node, "backward", "before", "module", call.call))
+            elif (place := self._backward.enters(call)) is not None:
+                places.append(place)
         return places
 
     def backward_ends(self) -> None:
         """Modules whose inputs need no gradient (the first of a network) are done when all of backward is."""
-        while self._in_backward:
-            call, _ = self._in_backward.popitem()
+        for place in self._backward.ends():
             if self.listener.stepping:
-                self.listener.at_node(Place(call.node, "backward", "after", "module", call.call))
+                self.listener.at_node(place)
 
     def gradients(self, named: Iterable[tuple[str, Any, Any, Sequence[int]]]) -> None:
         """Rows for parameter gradients, in one kernel call: (name, parameter, gradient, nodes that use it)."""
@@ -264,7 +258,7 @@ class Flow(Rows):
             if source is not None:
                 self._connect(source, call, slot)
                 if self.has_maker(source):
-                    call.awaited.add(source)
+                    self._backward.awaits(call, source)
         return tuple(rows)
 
     def _give(self, call: Call, tensors: Sequence[Any], inputs: tuple[int, ...]) -> list[tuple[Any, int]]:

@@ -14,6 +14,7 @@ from torch import nn
 
 from misstep import kernels
 from misstep.adapters.pytorch.replay.state import NetworkState
+from misstep.adapters.step.nests import leaves_in
 
 _LARGEST_ARRAY = 64 << 20
 
@@ -124,21 +125,9 @@ def rebuilt(value: Any, change: Callable[[Any], Any]) -> Any:
     return value
 
 
-def held_in(value: Any, depth: int = 0) -> Iterator[Held]:
+def held_in(value: Any) -> Iterator[Held]:
     """Every tensor from outside in the arguments of an entry."""
-    if isinstance(value, Held):
-        yield value
-    elif isinstance(value, Made | str | int | float) or value is None or depth > 8:
-        return
-    elif isinstance(value, tuple | list):
-        for item in value:
-            yield from held_in(item, depth + 1)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from held_in(item, depth + 1)
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        for one in dataclasses.fields(value):
-            yield from held_in(getattr(value, one.name, None), depth + 1)
+    return leaves_in(value, Held)
 
 
 def array_digest(array: Any) -> int:

@@ -24,15 +24,13 @@ from misstep.adapters.pytorch.compiled.calls import wraps_compiled
 from misstep.adapters.pytorch.replay.entries import Entry
 from misstep.adapters.pytorch.seams.functional import inside as transforming
 from misstep.adapters.pytorch.tensors import leaves
+from misstep.adapters.step.backward import BackwardPath
+from misstep.adapters.step.calls import MOST_CALLS
 from misstep.core import segments
 from misstep.core.cells import BETWEEN, ENTERED, FORWARD, PHASE, TRAIL, TRAIL_MASK
 
 if TYPE_CHECKING:
     from misstep.adapters.pytorch.adapter import PyTorchAdapter
-
-MOST_CALLS = 64
-"""Calls of one module in one step that get rows of their own: an evaluation loop that forgot no_grad, or a cell called
-for every token, must not make the run directory grow without bound."""
 
 _MODULE: Any = nn.Module
 
@@ -57,10 +55,8 @@ class ModuleSeam:
         """Inside an outermost module, below module level."""
         self._output_rows: dict[int, tuple[int, ...]] = {}
         """By module node: the rows of its output gradients in this step."""
-        self._awaited: dict[tuple[int, int], int] = {}
-        """By (node, call): inputs whose gradient has not arrived yet."""
-        self._in_backward: dict[tuple[int, int], None] = {}
-        """Calls whose backward has begun and is not known to be over, in that order."""
+        self._backward: BackwardPath[tuple[int, int]] = BackwardPath(lambda run: run)
+        """By (node, call)."""
 
     def install(self) -> None:
         original = self._original = nn.Module.__call__
@@ -106,8 +102,7 @@ class ModuleSeam:
         self._calls.clear()
         self._hooked.clear()
         self._output_rows.clear()
-        self._awaited.clear()
-        self._in_backward.clear()
+        self._backward.clear()
 
     def double(self, *, watching: bool) -> ModuleSeam:
         """Another seam for a replay: it keeps its own account of the step."""
@@ -259,8 +254,9 @@ class ModuleSeam:
             if producer >= 0:
                 self._edge(seer.frame.tensors[producer], node, number, slot, tensor)
             if tensor.requires_grad and tensor.grad_fn is not None:
-                self._awaited[node, call] = self._awaited.get((node, call), 0) + 1
-                self._hook(tensor, catalog.tensor(node, "grad_input", slot, call), node)
+                arriving = catalog.tensor(node, "grad_input", slot, call)
+                self._backward.awaits((node, call), arriving)
+                self._hook(tensor, arriving, node)
         return tuple(rows)
 
     def _outputs(self, node: int, call: int, output: Any, inputs: tuple[int, ...], inside: list[int]) -> None:
@@ -335,25 +331,19 @@ class ModuleSeam:
         tensors = self.adapter.catalog.graph.tensors
         places = []
         for number, node in reversed(names):
-            call = tensors[number].call
-            key = (node, call)
-            if tensors[number].role == "grad_output":
-                if key not in self._in_backward:
-                    self._in_backward[key] = None
-                    places.append(Place(node, "backward", "before", "module", call))
-                continue
-            self._awaited[key] = left = self._awaited.get(key, 0) - 1
-            if left == 0 and self._in_backward.pop(key, key) is None:
-                places.append(Place(node, "backward", "after", "module", call))
+            run = (node, tensors[number].call)
+            gave = tensors[number].role == "grad_output"
+            place = self._backward.enters(run) if gave else self._backward.leaves(run, number)
+            if place is not None:
+                places.append(place)
         return places
 
     def backward_ends(self) -> None:
         """Modules whose inputs need no gradient (the first of a network) are done when all of backward is."""
         listener = self.adapter.listener
-        while self._in_backward:
-            (node, call), _ = self._in_backward.popitem()
+        for place in self._backward.ends():
             if listener.stepping and self.watching:
-                listener.at_node(Place(node, "backward", "after", "module", call))
+                listener.at_node(place)
 
     def output_gradients(self, node: int) -> tuple[int, ...] | None:
         """Rows of a module's output gradients in this step; what its parameters' gradients were computed from."""
