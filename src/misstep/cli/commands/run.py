@@ -34,6 +34,7 @@ from misstep.sentences.cli import general as words
 from misstep.sentences.cli import live as livewords
 from misstep.sentences.cli import replay as replaywords
 from misstep.settings import BY_NAME, Settings
+from misstep.store.modes import make_run_directory
 from misstep.store.runs import new_run_directory
 from misstep.store.scratch import remove_scratch
 
@@ -183,7 +184,8 @@ def hub_for_run(run: Path, settings: Settings) -> dict[str, str]:
         _say(str(error))
         return {}
     atexit.register(hub.stop)
-    _say(livewords.OPEN(page=hub.page))
+    # A log is read by others: there the address alone, and `misstep ui --open` finds the rest.
+    _say(livewords.OPEN(page=hub.page if sys.stderr.isatty() else hub.url))
     return hub.environment()
 
 
@@ -223,7 +225,7 @@ def hiding_flag(command: tuple[str, ...]) -> str:
 def _why_not_there(run: Path) -> str:
     """Why the run directory could not be made; empty when it is there."""
     try:
-        run.mkdir(parents=True, exist_ok=True)
+        make_run_directory(run)
     except OSError as error:
         return error.strerror or str(error)
     return ""
