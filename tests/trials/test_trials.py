@@ -21,6 +21,12 @@ CHOSEN = {
     "torch/dies_in_a_loader_worker": "guard",
     "torch/lazy_linear": "module",
     "torch/gan_fault": "guard",
+    "torch/embedding_normalised_in_place": "guard",
+    "torch/nan_in_evaluation": "module",
+    "torch/functional_training": "guard",
+    "torch/eval_then_best_healthy": "guard",
+    "torch/one_guilty_sample_with_batchnorm": "op",
+    "mindspore/update_by_assign_healthy": "guard",
     "mindspore/jit_step": "guard",
     "mindspore/log_of_negative": "guard",
 }

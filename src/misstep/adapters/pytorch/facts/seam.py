@@ -160,6 +160,7 @@ class FactSeam:
                 self._objective = objective_of(loss, found, name, self._inputs, self._outputs)
                 self._activations = activations_of(found, name)
             self.weights.before(reached)
+        self._outputs = []  # the user's graph is freed as early as without us
         self._schedule.spent(thread_time() - began)
 
     def _before_step(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:

@@ -20,6 +20,7 @@ import torch
 from torch import nn
 
 from misstep.adapters.pytorch.names import source_line, user_frame
+from misstep.adapters.pytorch.replay.entries import has_history
 from misstep.adapters.pytorch.replay.functions import writes
 from misstep.adapters.pytorch.tensors import has_memory, leaves, nonfinite
 from misstep.core.graph import Source
@@ -117,8 +118,8 @@ class Prelude:
     def _remember(self, call: Any, args: Any, kwargs: dict[str, Any], frame: FrameType | None, output: Any) -> None:
         with self._tape.deaf():
             made = [one for one in leaves(output) if _readable(one)]
-        if not made:
-            return
+            if not made or any(has_history(one) for one in (*made, *leaves((args, kwargs)))):
+                return  # of a step that is over: to hold it would keep its graph alive
         user = user_frame(frame)
         line = None if user is None else (user.f_code, user.f_lineno)
         one = Heard(call, args, kwargs, line, torch.is_grad_enabled(), output, made)
