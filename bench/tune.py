@@ -82,7 +82,7 @@ def search(seeds: int) -> Rows:
         full = [replay(problem, tuner="tpe", seed=seed) for seed in range(seeds)]
         # The same proposals with and without pruning, so that nothing else differs.
         plain = [replay(problem, tuner="random", seed=seed) for seed in range(seeds)]
-        pruned = [replay(problem, tuner="random", pruner="asha", seed=seed) for seed in range(seeds)]
+        pruned = [replay(problem, tuner="random", pruner="median", seed=seed) for seed in range(seeds)]
         saved = 1 - sum(one.steps for one in pruned) / sum(one.steps for one in plain)
         kept = sum(one.best == other.best for one, other in zip(pruned, plain))
         name, wins = problem.name, sum(one.best < chance for one in full)

@@ -17,9 +17,10 @@ MODULE = re.compile(r"misstep(\.\w+)+(\.|:\w+)?")
 
 ARROWS: dict[str, set[str]] = {
     "__main__": {"cli"},
-    "cli": {"client", "hub", "compare", "diagnosis", "capture", "migration", "tuning"},
+    "cli": {"client", "hub", "compare", "diagnosis", "capture", "migration", "tuning", "performance"},
     "migration": {"compare", "adapters", "diagnosis"},
-    "hub": {"compare", "diagnosis", "store", "control", "tuning"},
+    "hub": {"compare", "diagnosis", "store", "control", "tuning", "performance"},
+    "performance": {"capture"},
     "tuning": {"capture", "diagnosis"},
     "train": {"capture"},
     "client": {"hubaccess", "store"},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 from livestory import Live
 
 from misstep.protocol.views import RankView
+from ports import free_port
 
 pytestmark = [pytest.mark.story, pytest.mark.slow]
 
@@ -58,10 +58,7 @@ def live(tmp_path: Path) -> Iterator[Live]:
 
 
 def start(live: Live, text: str, **settings: object) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    launcher = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(port))
+    launcher = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(free_port()))
     live.train(text, launcher=launcher, pause_at_start=1, **settings)
 
 

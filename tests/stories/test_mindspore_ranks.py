@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import socket
 import sys
 from pathlib import Path
 
 import pytest
 from livestory import Live
 from story import RunCommand, Write, updates
+
+from ports import free_port
 
 pytestmark = [pytest.mark.story, pytest.mark.slow, pytest.mark.mindspore]
 
@@ -45,12 +46,6 @@ TRAIN = """
         loss, gradients = differentiate(ms.Tensor(x), ms.Tensor(np.zeros((8, 1), np.float32)))
         optimizer(tuple(reduce(gradient) / 2 for gradient in gradients))
 """
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def test_every_rank_of_msrun_has_its_own_directory_and_the_bad_one_is_named(

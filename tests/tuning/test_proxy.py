@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import misstep
+from ports import free_port
 
 pytestmark = pytest.mark.story
 STUDY = """
@@ -25,9 +25,7 @@ trials: 6
 
 
 def test_two_machines_share_a_study_through_a_proxy(tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.2", 0))
-        port = free.getsockname()[1]
+    port = free_port("127.0.0.2")
     environment = {**os.environ, "PYTHONPATH": str(Path(misstep.__file__).parents[1])}
     (tmp_path / "study.yaml").write_text(STUDY)
     tune = [sys.executable, "-m", "misstep", "tune"]

@@ -1,8 +1,9 @@
 // What a person does, one story each; the name is the fact that holds afterwards.
 import { strict as assert } from "node:assert";
-import { api, inside, open, order, startHub, train, until } from "./lib.mjs";
+import { api, inside, open, order, until } from "./lib.mjs";
 import { proxy } from "./prefix.mjs";
 import { magenta, settled } from "./smoke.mjs";
+import { phase } from "./walk.mjs";
 
 export const RUN = "story";
 export const PAUSE = ["--pause-at-start", "--watch", "tensor_overflow", "--then", "pause", "-q"];
@@ -15,34 +16,6 @@ async function live(c, name) {
     60_000,
   );
 }
-
-async function phase(page, word) {
-  await page.waitForFunction((text) => document.querySelector("[data-test=phase]")?.textContent.includes(text), word, {
-    timeout: 20_000,
-  });
-}
-
-/** With a hub and a folder of its own. */
-export const firstRun = {
-  "an empty page waits, and a run that starts appears by itself and opens on its graph": async (c) => {
-    const hub = await startHub(c.empty);
-    const page = (c.page = await open(c.browser, hub, "runs"));
-    await page.waitForSelector("text=No run yet");
-    const run = train(c.empty, hub, c.script, { name: "first", args: PAUSE, more: ["30", "0.01"] });
-    c.processes.push(run);
-    await page.waitForSelector("tr:has-text('first')", { timeout: 120_000 });
-    await page.click("a:has-text('first')");
-    await phase(page, "paused");
-    await page.click("[data-test=step]");
-    await page.waitForFunction(() => (window.__misstep?.graph?.scene.boxes.length ?? 0) > 10);
-    assert.deepEqual(page.bad, []);
-    run.child.stdin.end();
-    run.child.kill("SIGTERM");
-    await run.done;
-    await page.context().close();
-    await hub.stop();
-  },
-};
 
 export const journeys = {
   "a link opens on the guilty node without a click, never on a mask": async (c) => {

@@ -6,10 +6,11 @@ import { strict as assert } from "node:assert";
 import { join } from "node:path";
 import { BROKEN, crashes, elsewhere } from "./crashes.mjs";
 import { held, heldPages, twins } from "./held.mjs";
-import { firstRun, journeys, PAUSE, RUN } from "./journeys.mjs";
+import { journeys, PAUSE, RUN } from "./journeys.mjs";
 import * as lib from "./lib.mjs";
 import { news, pages, smoke } from "./smoke.mjs";
 import { makeStudies, studies, studyPages } from "./studies.mjs";
+import { firstRun } from "./walk.mjs";
 
 const only = process.argv[2] ?? "";
 const script = join(lib.ROOT, "web", "e2e", "train.py");

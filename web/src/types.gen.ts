@@ -475,6 +475,15 @@ export interface KernelThread {
   waits_in: string;
 }
 
+/** What is said of runs: tags given and taken, a note, a pin; None leaves a thing as it is. */
+export interface LabelEdit {
+  runs: string[];
+  add: string[];
+  remove: string[];
+  note: string | null;
+  pinned: boolean | null;
+}
+
 /** The client was too slow: so many superseded updates were left out, by kind. Never hits, states or watchpoints. */
 export interface Lag {
   t: "lag";
@@ -681,6 +690,23 @@ export interface RecordedStep {
   memory: Record<string, number>;
 }
 
+/** A run that was left as it is, and why. */
+export interface Refusal {
+  run: string;
+  text: string;
+  text_zh: string;
+}
+
+/** Runs to delete for good. */
+export interface Removal {
+  runs: string[];
+}
+
+export interface Removed {
+  runs: string[];
+  refused: Refusal[];
+}
+
 /** Events were left out: fetch the snapshot and the hits after `since`, then go on from `seq`. */
 export interface Reset {
   t: "reset";
@@ -766,6 +792,7 @@ export interface ScalarSeries {
   y: (Num | null)[];
   total: number;
   method: "all" | "min-max";
+  time: number[];
 }
 
 /** Points of a curve, batched. */

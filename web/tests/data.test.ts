@@ -1,5 +1,6 @@
-import { expect, test } from "vitest";
-import { align, divergence, minMax, type Series, smooth } from "../src/charts/data";
+import { describe, expect, it, test } from "vitest";
+import { align, divergence, minMax, type Series, smooth, withoutOutliers } from "../src/charts/data";
+import { tidyTicks } from "../src/charts/ticks";
 import { hitRows } from "../src/debug/hitrows";
 import { membership } from "../src/debug/treerows";
 import { addressText, middle, parseAddress } from "../src/format/address";
@@ -154,4 +155,33 @@ test("the scale is its own inverse, and NaN and Inf have inks of their own", () 
     [4, 5, 6],
   ]);
   expect(scaleOf(Float32Array.from([1.2, 1.4, 1.6])).kind).toBe("linear");
+});
+
+describe("ticks and outliers", () => {
+  it.each([
+    [
+      [0, 0.5, 1, 1.5],
+      ["0", "0.5", "1.0", "1.5"],
+    ],
+    [
+      [0.02, 0.04, 0.06],
+      ["0.02", "0.04", "0.06"],
+    ],
+    [
+      [0.25, 0.5, 0.75],
+      ["0.25", "0.50", "0.75"],
+    ],
+    [
+      [2, 4, 6],
+      ["2", "4", "6"],
+    ],
+  ])("ticks %s are alike", (ticks, told) => {
+    expect(tidyTicks(ticks)).toEqual(told);
+  });
+  it("one spike in a quiet curve is beyond the axis, a steep beginning is not", () => {
+    const of = (y: number[]) => [{ label: "a", x: y.map((_, at) => at), y, colour: 0 }];
+    const quiet = Array.from({ length: 100 }, (_, at) => Math.sin(at));
+    expect(withoutOutliers(of([...quiet, 1e4]))?.beyond).toBe(1);
+    expect(withoutOutliers(of(Array.from({ length: 100 }, (_, at) => 10 * Math.exp(-at / 20))))).toBe(null);
+  });
 });

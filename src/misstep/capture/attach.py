@@ -7,9 +7,11 @@ backward, an optimizer step), so launchers, DataLoader workers and scripts that 
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import shlex
 from pathlib import Path
+from typing import Any
 
 from misstep.settings import BY_NAME, SETTINGS, Settings
 
@@ -22,10 +24,38 @@ _LENT_PACKAGES = ("ml_dtypes", "msgspec")
 def attach_framework(framework: str) -> None:
     """Watch everything this process trains with that framework."""
     # Here and not at the top: the parent process imports this module for SHIM alone.
+    rehearsal = os.environ.get("MISSTEP_REHEARSE", "")
+    if rehearsal:
+        _rehearse(framework, rehearsal)
+        return
     from misstep.adapters.registry import adapter_named
     from misstep.capture.process import session_for_process
 
-    session_for_process().use(adapter_named(framework))
+    adapter = adapter_named(framework)
+    session = session_for_process().use(adapter)
+    if session.settings.change:
+        _carry_out(framework, session.settings.change, getattr(adapter, "loaders", None))
+
+
+def _rehearse(framework: str, told: str) -> None:
+    """Nothing is recorded: the first steps only tell what memory they need."""
+    try:
+        module = importlib.import_module(f"misstep.adapters.{framework}.rehearsal")
+    except ModuleNotFoundError:
+        return  # whoever asked finds no answer, and says so
+    module.begin(json.loads(told))
+    changes = os.environ.get("MISSTEP_CHANGE", "")
+    if changes:
+        importlib.import_module(f"misstep.adapters.{framework}.trying").carry_out(json.loads(changes), lambda **_: None)
+
+
+def _carry_out(framework: str, changes: str, loaders: Any) -> None:
+    """Have the program meet changes that are being tried; what came of it is in the journal."""
+    try:
+        trying = importlib.import_module(f"misstep.adapters.{framework}.trying")
+    except ModuleNotFoundError:
+        return  # a framework of another package: nothing is carried out, and so nothing is told as carried out
+    trying.carry_out(json.loads(changes), loaders.changed)
 
 
 def child_environment(command: tuple[str, ...], settings: Settings, given: set[str], run: Path) -> dict[str, str]:

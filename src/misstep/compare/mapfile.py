@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from misstep.errors import CompareError, nearest
+from misstep.store.atomic import write_text
 
 _SECTIONS = ("names", "rules", "layouts", "ignore")
 
@@ -128,7 +129,7 @@ def write_map(
         text = json.dumps({"names": dict(pairs)}, indent=2, ensure_ascii=False) + "\n"
     else:
         text = map_text(pairs, only_left=only_left, only_right=only_right)
-    where.write_text(text, encoding="utf-8")
+    write_text(where, text)
 
 
 def map_text(pairs: Iterable[tuple[str, str]], *, only_left: Iterable[str] = (), only_right: Iterable[str] = ()) -> str:

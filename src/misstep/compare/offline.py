@@ -31,6 +31,7 @@ from misstep.core.watching.recommend import recommended
 from misstep.core.watching.watch import Hit, Watchpoint
 from misstep.core.watching.watchtext import parse_watch
 from misstep.errors import CompareError, RunNotFound, TensorUnavailable
+from misstep.store.atomic import whole_file
 from misstep.store.bundle.write import is_bundle
 from misstep.store.foreign.mindspore.summary import looks_like_summary
 from misstep.store.foreign.own_run import looks_like_run
@@ -249,7 +250,7 @@ class Offline:
         """The same as a CSV file with DumpAnalyzer's columns."""
         where = Path(path)
         names = list(Overflow.__dataclass_fields__)
-        with open(where, "w", newline="", encoding="utf-8") as file:
+        with whole_file(where, "w", newline="", encoding="utf-8") as file:
             rows = csv.DictWriter(file, names)
             rows.writeheader()
             rows.writerows(asdict(line) for line in self.overflow_table(largest=largest))

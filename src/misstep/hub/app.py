@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.middleware import gzip
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from misstep.hub import studies
-from misstep.hub.answers import crash_routes, run_routes, story_routes, thing_routes
+from misstep.hub.answers import crash_routes, label_routes, run_routes, story_routes
+from misstep.hub.answers.held import thing_routes
 from misstep.hub.hub import Hub
 from misstep.hub.live import websocket as sockets
 from misstep.hub.security import COOKIE, HEADER, Guard, same
@@ -59,6 +61,7 @@ def make_app(hub: Hub, guard: Guard, *, prefix: str = "", static: Path = STATIC)
             Route("/api/v1/session", session, methods=["POST"]),
             WebSocketRoute("/api/v1/live", live),
             *run_routes.routes(hub),
+            *label_routes.routes(hub),
             *thing_routes.routes(hub),
             *crash_routes.routes(hub),
             *story_routes.routes(hub),
@@ -66,7 +69,10 @@ def make_app(hub: Hub, guard: Guard, *, prefix: str = "", static: Path = STATIC)
             Route("/{path:path}", page.serve, methods=["GET"]),
         ]
     )
-    return Guarded(app, guard)
+    # Quickest level: most hubs are on this machine, where bytes are cheap; through a tunnel a graph is a tenth as long.
+    # Raw numbers of tensors stay as they are: noise does not get shorter.
+    raw = (*gzip.DEFAULT_EXCLUDED_CONTENT_TYPES, "application/octet-stream")
+    return Guarded(gzip.GZipMiddleware(app, compresslevel=1, exclude_content_types=raw), guard)
 
 
 class Guarded:

@@ -15,22 +15,24 @@ import numpy as np
 
 from misstep.errors import ControlError, RunError, StaleCommand
 from misstep.hub.answers.curves import TAGS
+from misstep.hub.answers.held.things import Things
 from misstep.hub.answers.hits import stored_hits
-from misstep.hub.answers.things import Things
 from misstep.hub.listing.folder import RunFolder
 from misstep.hub.live.events import Bus, Numbered
 from misstep.hub.live.hub_file import Cards
 from misstep.hub.live.run import LiveRun
 from misstep.hub.live.trainees import Trainee, TraineeServer
 from misstep.protocol import messages as m
-from misstep.protocol.payloads import RunDetail, RunList
+from misstep.protocol.payloads import LabelEdit, RunDetail, RunList
 from misstep.protocol.views import HitView, RunBrief, WatchpointView, watchpoint_view
 from misstep.protocol.wire import FromTrainee
 from misstep.sentences import control as texts
+from misstep.sentences import listing as listing_texts
 from misstep.store.bundle.write import bundles_of
+from misstep.store.labels import read_labels, write_labels
 from misstep.store.layout import is_run, rank_paths
 from misstep.store.reading.reader import Run
-from misstep.store.runs import list_runs
+from misstep.store.runs import delete_run
 
 SCAN_SECONDS = 1.0
 
@@ -41,7 +43,7 @@ class Hub:
     def __init__(self, directory: Path | str, token: str, *, things: Sequence[Path] = ()) -> None:
         self.directory = Path(directory)
         self._folder = RunFolder(self.directory)
-        self.things = Things(self.directory, things)
+        self.things = Things(self.directory, things, listing=self._folder.listing)
         """What can be opened besides runs: dumps and checkpoints below the folder, and those given."""
         self.token = token
         self.bus = Bus()
@@ -94,8 +96,8 @@ class Hub:
     async def _scanning(self) -> None:
         """Runs that were started without a hub find our card in their directory and connect."""
         while True:
-            summaries = await asyncio.to_thread(list_runs, self.directory)
-            for summary in summaries:
+            for listed in await asyncio.to_thread(self._folder.listing.all):
+                summary = listed.summary
                 if summary.state in ("starting", "running", "paused") and not self._is_connected(summary.name):
                     self._cards.leave(summary.path)
             await asyncio.sleep(SCAN_SECONDS)
@@ -106,14 +108,53 @@ class Hub:
 
     # ── runs ──
 
-    def runs(self) -> RunList:
-        """Every run of the folder, the newest first; a live one as its trainees tell it."""
-        briefs = self._folder.briefs()
+    def runs(self, newest: int = 0) -> RunList:
+        """Every run of the folder, the newest first; a live one as its trainees tell it.
+
+        `newest`: only so many, at once; the total tells how many there are.
+        """
+        if newest:
+            briefs, total = self._folder.newest(newest)
+        else:
+            briefs = self._folder.briefs()
+            total = len(briefs)
         known = {brief.run for brief in briefs}
         merged = [self._merged(brief) for brief in briefs]
-        merged += [run.brief() for name, run in self.live.items() if name not in known]
-        merged.sort(key=lambda brief: -brief.started)
-        return RunList(tuple(merged), len(merged), str(self.directory))
+        elsewhere = [run.brief() for name, run in list(self.live.items()) if name not in known]
+        merged = sorted([*merged, *elsewhere], key=lambda brief: -brief.started)
+        return RunList(tuple(merged), max(total, len(merged)), str(self.directory))
+
+    def live_runs(self) -> tuple[RunBrief, ...]:
+        """Those with a process behind them: what a client that has just come must know before it asks."""
+        return tuple(self._merged(brief) for name in list(self.live) if (brief := self.brief(name)) is not None)
+
+    def brief(self, name: str) -> RunBrief | None:
+        """One run's line in the list."""
+        known = self._folder.brief(name)
+        if known is not None:
+            return self._merged(known)
+        return self.live[name].brief() if name in self.live else None
+
+    def label(self, name: str, edit: LabelEdit) -> RunBrief:
+        """Say something of a run; its line as it is now."""
+        path = self.reader(name).path
+        labels = read_labels(path).edited(add=edit.add, remove=edit.remove, note=edit.note, pinned=edit.pinned)
+        write_labels(path, labels)
+        self._folder.forget()
+        brief = self.brief(name) or RunBrief(name, "lost", False, 0.0)
+        self.bus.publish(m.RunNews(brief))
+        return brief
+
+    def remove(self, name: str) -> None:
+        """Delete a run of the folder for good. One that is alive, or lies elsewhere, is refused."""
+        run = self.reader(name)
+        if run.alive or self._is_connected(name):
+            raise ControlError(listing_texts.STILL_RUNS.of(run=name), code="not_paused")
+        if run.path.parent.absolute() != self.directory.absolute() or run.path.is_symlink():
+            raise ControlError(listing_texts.LIES_ELSEWHERE.of(run=name), code="bad_request")
+        delete_run(run.path)
+        self.live.pop(name, None)
+        self._folder.forget()
 
     def _merged(self, brief: RunBrief) -> RunBrief:
         run = self.live.get(brief.run)
@@ -122,6 +163,8 @@ class Hub:
         told = run.brief()
         told.started, told.command = brief.started, brief.command or told.command
         told.step, told.found, told.found_zh = max(brief.step, told.step), brief.found, brief.found_zh
+        told.bad, told.params = brief.bad, brief.params
+        told.tags, told.note, told.pinned = brief.tags, brief.note, brief.pinned
         return told
 
     def reader(self, name: str) -> Run:
@@ -134,7 +177,7 @@ class Hub:
         run = self.reader(name)
         live = self.live.get(name)
         steps = run.steps()
-        brief = next((one for one in self.runs().runs if one.run == name), None)
+        brief = self.brief(name)
         end = run.events("end")
         return RunDetail(
             brief=brief or RunBrief(name, run.state, False, run.info.started),

@@ -333,7 +333,10 @@ def encode(message: Message | Part) -> bytes:
 
 def read_client(data: bytes | str) -> ClientMessage:
     """A client's message, validated; msgspec.ValidationError or DecodeError otherwise."""
-    return _CLIENT.decode(data)
+    try:
+        return _CLIENT.decode(data)
+    except (RecursionError, UnicodeDecodeError) as error:
+        raise msgspec.DecodeError(str(error)) from None
 
 
 def read_server(data: bytes | str) -> list[ServerMessage]:

@@ -4,7 +4,9 @@ Tables travel by column: a list for each field, all of one length, so that 50,00
 50,000 objects. Text that repeats (types, files, dtypes, shapes) is sent once and named by its number. Whole tensors
 never travel as JSON: `TensorHeader` and `ComparisonHeader` stand in front of raw little-endian bytes.
 
-    GET  /api/v1/runs                                      RunList
+    GET  /api/v1/runs?newest=                              RunList
+    POST /api/v1/labels                                    LabelEdit → list[RunBrief]
+    POST /api/v1/removals                                  Removal → Removed
     GET  /api/v1/runs/{run}                                RunDetail
     GET  /api/v1/runs/{run}/graph?rank=                    GraphColumns          ETag: the graph's revision
     GET  /api/v1/runs/{run}/scalars?tag=&rank=&points=     list[ScalarSeries]
@@ -66,6 +68,38 @@ class RunList(Part):
     runs: tuple[RunBrief, ...]
     total: int
     directory: str
+
+
+class LabelEdit(Part):
+    """What is said of runs: tags given and taken, a note, a pin; None leaves a thing as it is."""
+
+    runs: tuple[str, ...]
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+    note: str | None = None
+    pinned: bool | None = None
+
+
+class Removal(Part):
+    """Runs to delete for good."""
+
+    runs: tuple[str, ...]
+
+
+class Refusal(Part):
+    """A run that was left as it is, and why."""
+
+    run: str
+    text: str
+    text_zh: str = ""
+
+    def __post_init__(self) -> None:
+        in_both(self)
+
+
+class Removed(Part):
+    runs: tuple[str, ...]
+    refused: tuple[Refusal, ...] = ()
 
 
 class RunDetail(Part):
@@ -159,6 +193,8 @@ class ScalarSeries(Part):
     y: tuple[Number | None, ...]
     total: int
     method: Literal["all", "min-max"] = "all"
+    time: tuple[float, ...] = ()
+    """Seconds from the beginning of the run to the end of each of these steps, when asked for."""
 
 
 class StatsHistory(Part):
@@ -304,6 +340,7 @@ class ConditionView(Part):
 
 
 PAYLOADS: tuple[type[Part], ...] = (
-    RunList, RunDetail, GraphColumns, ScalarSeries, StatsHistory, StepTable, HitList, WatchList, DryRun, NodeInfo,
-    SearchResult, SourceList, TensorHeader, ComparisonHeader, Unavailable, ConditionView, Failure,
+    RunList, LabelEdit, Removal, Removed, RunDetail, GraphColumns, ScalarSeries, StatsHistory, StepTable, HitList,
+    WatchList, DryRun, NodeInfo, SearchResult, SourceList, TensorHeader, ComparisonHeader, Unavailable,
+    ConditionView, Failure,
 )  # fmt: skip

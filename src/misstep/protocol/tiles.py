@@ -14,6 +14,7 @@ import numpy as np
 from misstep.core.slices import Array
 from misstep.core.stats import TensorStats
 from misstep.errors import AddressError, CompareError
+from misstep.kernels import summarize
 from misstep.protocol.tensor_payloads import CompareMode, Differences, Found, Histogram, Tile
 from misstep.protocol.views import number
 
@@ -65,30 +66,39 @@ def readable(array: Array) -> Array:
 def _pooled(part: Array, pool: int) -> Array:
     rows, columns = (math.ceil(size / pool) for size in part.shape)
     out = np.zeros((rows, columns), np.float32)
-    # A few block rows at a time: the copy in float64 never holds more than BLOCK elements.
+    # A few block rows at a time: what is copied of a strange type never holds more than BLOCK elements.
     at_once = max(1, BLOCK // max(1, pool * part.shape[1]))
     for first in range(0, rows, at_once):
-        strip = part[first * pool : (first + at_once) * pool]
-        strip = np.abs(strip) if strip.dtype.kind == "c" else strip
-        values = strip.astype(np.float64)
-        padded = np.zeros((math.ceil(len(values) / pool) * pool, columns * pool))
-        padded[: values.shape[0], : values.shape[1]] = values
-        blocks = padded.reshape(-1, pool, columns, pool).transpose(0, 2, 1, 3).reshape(-1, columns, pool * pool)
-        with np.errstate(over="ignore"):
-            out[first : first + len(blocks)] = _worst(blocks)
+        strip = _plain(part[first * pool : (first + at_once) * pool])
+        with np.errstate(over="ignore", invalid="ignore"):
+            low, high = (_blockwise(strip, pool, reduce).astype(np.float64) for reduce in (np.minimum, np.maximum))
+            # NaN passes through both; of the two ends the one of greater magnitude is the block's worst.
+            out[first : first + len(low)] = np.where(np.abs(low) > np.abs(high), low, high)
     return out
 
 
-def _worst(blocks: Array) -> Array:
-    """Of every block: NaN if there is one, else the infinity, else the value of the greatest magnitude."""
-    severity = np.where(np.isnan(blocks), np.inf, np.abs(blocks))
-    picked = np.take_along_axis(blocks, severity.argmax(-1)[..., None], -1)[..., 0]
-    return np.where(np.isnan(blocks).any(-1), np.nan, picked)
+def _plain(strip: Array) -> Array:
+    """In a type of which numpy finds the greatest quickly; magnitudes of complex numbers."""
+    if strip.dtype.kind == "c":
+        return np.abs(strip)
+    return readable(strip) if strip.dtype.name in _WIDENED or strip.dtype.name == "float16" else strip
+
+
+def _blockwise(strip: Array, pool: int, reduce: np.ufunc) -> Array:
+    """Rows first, where memory is read in order; columns of what is left of them after that. No copy of the strip."""
+    whole = len(strip) // pool * pool
+    lines = [reduce.reduce(strip[:whole].reshape(-1, pool, strip.shape[1]), axis=1)] if whole else []
+    if whole < len(strip):
+        lines.append(reduce.reduce(strip[whole:], axis=0, keepdims=True))
+    pooled: Array = reduce.reduceat(np.concatenate(lines), np.arange(0, strip.shape[1], pool), axis=1)
+    return pooled
 
 
 def statistics(array: Array) -> TensorStats:
-    """The statistics of a slice, a block at a time."""
+    """The statistics of a slice: in one pass where it lies in order, else a block at a time."""
     dtype, shape = array.dtype.name, tuple(array.shape)
+    if array.flags.c_contiguous and array.dtype.kind in "fiub" and array.dtype.isnative:
+        return TensorStats.of(summarize(array), dtype=dtype, shape=shape)
     counts = dict.fromkeys(("nan", "pos_inf", "neg_inf", "zeros", "negatives", "positives"), 0)
     least, greatest, total, absolute, squares, finite_count = math.inf, -math.inf, 0.0, 0.0, 0.0, 0
     for values, _ in _blocks(array):

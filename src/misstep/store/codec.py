@@ -51,7 +51,7 @@ def decode(kind: type[Record], plain: Plain) -> Record:
     reader: Any = _decoder
     try:
         result: Record = reader(kind)(plain)
-    except (AddressError, AttributeError, TypeError) as error:
+    except (AddressError, AttributeError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise ValueError(str(error)) from None
     return result
 
@@ -73,8 +73,11 @@ def to_json(plain: Plain) -> bytes:
 
 
 def from_json(data: bytes) -> Plain:
-    """Raises ValueError for anything but one JSON value."""
-    return msgspec.json.decode(data)
+    """Raises ValueError for anything but one JSON value, and for one that is nested without end."""
+    try:
+        return msgspec.json.decode(data)
+    except RecursionError:
+        raise ValueError("JSON that is nested too deep") from None
 
 
 def number(plain: Plain) -> float:

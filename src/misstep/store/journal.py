@@ -88,6 +88,9 @@ def collector_at_rest() -> Iterator[None]:
             gc.enable()
 
 
+_BLOCK_BYTES = 4 << 20
+
+
 class LineReader:
     """Reads what was added to a file of lines since the last look."""
 
@@ -100,17 +103,23 @@ class LineReader:
         """Bytes of a line without an end, at the end of the file."""
 
     def new_lines(self) -> list[dict[str, Any]]:
+        plains: list[dict[str, Any]] = []
         try:
             with open(self.path, "rb") as file:
                 file.seek(self.offset)
-                data = file.read()
+                begun = b""
+                # In blocks: a week of training is a journal of hundreds of megabytes.
+                while block := file.read(_BLOCK_BYTES):
+                    *lines, begun = (begun + block).split(b"\n")
+                    self._read_lines(lines, plains)
+                self.unfinished = len(begun)
         except FileNotFoundError:
-            return []
-        end = data.rfind(b"\n") + 1
-        self.unfinished = len(data) - end
-        plains = []
+            pass
+        return plains
+
+    def _read_lines(self, lines: list[bytes], plains: list[dict[str, Any]]) -> None:
         at = self.offset
-        for line in data[:end].split(b"\n")[:-1]:
+        for line in lines:
             plain = unseal(line)
             if plain is None:
                 self.damaged.append(at)
@@ -118,7 +127,6 @@ class LineReader:
                 plains.append(plain)
             at += len(line) + 1
         self.offset = at
-        return plains
 
     def damage(self, *, alive: bool) -> list[str]:
         """Sentences about what could not be read; a line still being written is no damage."""

@@ -7,6 +7,7 @@ import hashlib
 import mmap
 import os
 import random
+import shutil
 import socket
 import time
 from dataclasses import dataclass
@@ -16,12 +17,16 @@ from misstep.core.finding import Verdict
 from misstep.core.run import FORMAT_VERSION, RunInfo, RunState, Step
 from misstep.errors import FormatError, RunNotFound, RunTooNew, nearest
 from misstep.settings import Settings
+from misstep.store.boundary import plain_name
 from misstep.store.codec import decode, encode, from_json, to_json
 from misstep.store.journal import unseal
 from misstep.store.layout import RUN_FILE, RUN_VARIABLE, is_run, rank_paths, ranks_in
 from misstep.store.reading.liveness import birth_of, process_exists, writer_lives
 from misstep.store.stepline import steps_before
+from misstep.store.writing.scrubbed import scrubber
 
+_LONGEST_NAME = 120
+"""Bytes of a run's name: others put endings behind it."""
 _WORDS = """
     ant ape bat bear bee bison boar buck bull carp cat clam cod colt cow crab crane crow cub deer dingo dodo doe dog
     dove duck eagle eel elk emu ewe fawn finch fish fly fox frog gnat gnu goat goose gull hare hawk hen heron hog
@@ -50,6 +55,8 @@ class RunSummary:
     command: tuple[str, ...] = ()
     host: str = ""
     first_bad: Verdict | None = None
+    directory: str = ""
+    """Where the command was typed."""
 
 
 def new_run_directory(base: Path | str | None = None, name: str = "") -> Path:
@@ -59,6 +66,7 @@ def new_run_directory(base: Path | str | None = None, name: str = "") -> Path:
     can be written the path is returned all the same: the writer warns, counts what is lost, and tries again.
     """
     given = os.environ.get(RUN_VARIABLE, "")
+    name = fitting_name(name)
     folder = _folder(base).absolute()
     try:
         if given:
@@ -79,7 +87,7 @@ def write_run_file(directory: Path, info: RunInfo) -> None:
     draft = directory / f".{RUN_FILE}.{socket.gethostname()}.{os.getpid()}"
     try:
         with open(draft, "wb") as file:
-            file.write(to_json(encode(info, defaults=True)) + b"\n")
+            file.write(to_json(scrubber().plain(encode(info, defaults=True))) + b"\n")
             file.flush()
             os.fsync(file.fileno())
         try:
@@ -126,7 +134,7 @@ def resolve(name: Path | str, base: Path | str | None = None) -> Path:
             return candidate
     folder = _folder(base)
     text = str(name)
-    runs = _run_directories(folder)
+    runs = run_directories(folder)
     if not runs:
         raise RunNotFound(
             f"no run {text!r}, and there are no runs in {folder}/; record one with:  misstep run python train.py",
@@ -149,17 +157,25 @@ def resolve(name: Path | str, base: Path | str | None = None) -> Path:
 def list_runs(base: Path | str | None = None) -> list[RunSummary]:
     """Every run in the folder, the newest first, without reading statistics or whole journals."""
     summaries = []
-    for directory in _run_directories(_folder(base)):
+    for directory in run_directories(_folder(base)):
         try:
-            summaries.append(_summary(directory))
+            summaries.append(summary_of(directory))
         except RunTooNew:
-            name = directory.name
-            summaries.append(
-                RunSummary(
-                    name, directory, "lost", 0.0, 0, None, (), {}, "written by a later misstep: pip install -U misstep"
-                )
-            )
+            summaries.append(too_new(directory))
     return sorted(summaries, key=lambda summary: summary.started, reverse=True)
+
+
+def delete_run(directory: Path) -> None:
+    """Gone from the list at once, then from the disk: a run half deleted is never met."""
+    hidden = directory.with_name(f".deleted-{directory.name}-{os.getpid()}-{time.time_ns()}")
+    directory.rename(hidden)
+    shutil.rmtree(hidden, ignore_errors=True)
+
+
+def too_new(directory: Path) -> RunSummary:
+    """A line for a run this misstep cannot read."""
+    verdict = "written by a later misstep: pip install -U misstep"
+    return RunSummary(directory.name, directory, "lost", 0.0, 0, None, (), {}, verdict)
 
 
 _BY_WEIGHT: tuple[RunState, ...] = ("paused", "running", "starting", "failed", "lost", "stopped")
@@ -190,7 +206,8 @@ def rank_state(*, end: dict[str, object] | None, paused: bool, steps: bool, aliv
 _TAIL_BYTES = 64 * 1024
 
 
-def _summary(directory: Path) -> RunSummary:
+def summary_of(directory: Path) -> RunSummary:
+    """One run, from the ends of its journals."""
     info, _ = read_run_file(directory)
     ranks = ranks_in(directory)
     states: list[RunState] = []
@@ -217,6 +234,7 @@ def _summary(directory: Path) -> RunSummary:
         command=info.command,
         host=info.host,
         first_bad=first_bad,
+        directory=info.directory,
     )
 
 
@@ -234,7 +252,7 @@ class _Look:
             with open(journal, "rb") as file:
                 with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                     self._read(data)
-        except (OSError, ValueError):  # no journal yet, or an empty one
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):  # none yet, an empty one, or nonsense
             return
 
     def state(self) -> RunState:
@@ -283,14 +301,17 @@ def _folder(base: Path | str | None) -> Path:
     return Path(Settings.load().dir) if base is None else Path(base)
 
 
-def _run_directories(folder: Path) -> list[Path]:
+def run_directories(folder: Path) -> list[Path]:
+    """Every run of a folder by its place, none of them read."""
     try:
         with os.scandir(folder) as entries:
-            found = [Path(entry.path) for entry in entries if entry.is_dir() and not entry.name.startswith(".")]
+            names = sorted(entry.path for entry in entries if not entry.name.startswith(".") and entry.is_dir())
     except OSError:
         return []
-    runs = sorted(directory for directory in found if is_run(directory))
-    return runs + _summaries_as_runs(sorted({folder, *found} - {*runs}))
+    # Asked every second of folders with thousands of runs: a plain look at a name before anything that costs more.
+    runs = [Path(name) for name in names if os.path.isfile(f"{name}/{RUN_FILE}") or ranks_in(Path(name))]
+    known = set(map(str, runs))
+    return runs + _summaries_as_runs([folder, *(Path(name) for name in names if name not in known)])
 
 
 def _summaries_as_runs(folders: list[Path]) -> list[Path]:
@@ -334,6 +355,16 @@ def _fresh_directory(folder: Path, name: str) -> Path:
             attempt += 1
 
 
+def fitting_name(name: str) -> str:
+    """A name as one folder among the runs: no path, no control characters, no more than any file system takes.
+
+    >>> fitting_name("../../etc"), fitting_name("try 7")
+    ('etc', 'try 7')
+    """
+    marks = "".join("-" if mark in "/\\" or not mark.isprintable() else mark for mark in name)
+    return marks.encode("utf-8", "replace")[:_LONGEST_NAME].decode("utf-8", "ignore").strip().lstrip(".-")
+
+
 def _has_siblings() -> bool:
     """True for one of several ranks; torchrun and msrun tell how many there are."""
     sizes = (os.environ.get(name, "") for name in ("WORLD_SIZE", "RANK_SIZE", "MS_WORKER_NUM"))
@@ -357,4 +388,5 @@ def _agreed_directory(folder: Path, name: str) -> Path:
             mine.rmdir()
         finally:
             draft.unlink()
-    return folder / agreed.read_text(encoding="utf-8")
+    written = agreed.read_text(encoding="utf-8")
+    return folder / (written if plain_name(written) else fitting_name(written) or _fresh_name())

@@ -104,9 +104,10 @@ class StatsReader:
         if wanted.size == 1:
             chosen = column == np.uint32(wanted[0])
         else:
-            table = np.zeros(int(max(column.max(initial=0), wanted.max(initial=0))) + 1, dtype=bool)
+            # By what is asked for, not by what is there: a damaged row may name tensor 4,294,967,295.
+            table = np.zeros(int(wanted.max(initial=0)) + 2, dtype=bool)
             table[wanted] = True
-            chosen = table[column]
+            chosen = table[np.minimum(column, len(table) - 1)]
         if first is not None:
             chosen &= steps >= first
         if last is not None:

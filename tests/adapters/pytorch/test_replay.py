@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from tests.adapters.pytorch.sideeffects import WITH_TRACES
 from tests.adapters.pytorch.trainings import EXACT, Make, Step
 from torch import nn
 
-from misstep.adapters.base import Adapter
+from misstep.adapters.base import Adapter, Update
 from misstep.adapters.pytorch.adapter import PyTorchAdapter
 from misstep.adapters.replaying.protocol import Replayed
 from misstep.core.levels import Level
@@ -32,7 +33,9 @@ class Replaying(Recording):
         super().__init__()
         self.replays: list[Replayed] = []
         self.frames: list[tuple[np.ndarray, np.ndarray]] = []
-        """At op level: the rows of the step itself before the update."""
+        """At op level: the rows of the step itself that led to the update, which its replay runs again."""
+        self._updated = 0
+        """Rows of the step up to its last update: several optimizers may share a step."""
 
     def going_live(self, adapter: Adapter) -> None:
         self.frame.step = 1  # what the loop did before its first network stays in the frame
@@ -40,8 +43,16 @@ class Replaying(Recording):
     def before_update(self, adapter: Adapter) -> None:
         assert isinstance(adapter, PyTorchAdapter)
         head, summary = self.frame.finish()
-        self.frames.append((head.copy(), summary.copy()))
+        self.frames.append((head[self._updated :].copy(), summary[self._updated :].copy()))
         self.replays.append(adapter.replay())
+
+    def after_update(self, adapter: Adapter) -> None:
+        super().after_update(adapter)
+        self._updated = len(self.frame)
+
+    def step_done(self, adapter: Adapter, update: Update) -> None:
+        super().step_done(adapter, update)
+        self._updated = 0
 
 
 def seed() -> None:
@@ -175,13 +186,16 @@ def test_a_step_compiled_as_a_whole_is_compiled_and_trained_as_without_us() -> N
 
 
 def summaries(recording: Replaying, rows: tuple[np.ndarray, np.ndarray]) -> dict[str, bytes]:
-    """What every operator before the update put out, by its address, bit for bit."""
+    """What every operator before the update put out, by its address, bit for bit; calls counted from its first one."""
     graph = recording.catalog.graph
-    found = {}
+    found, first_call = {}, {}
     for number, summary in zip(rows[0]["tensor"].tolist(), rows[1]):
-        node = graph.nodes[graph.tensors[number].node]
-        if node.kind == "operator" and node.phase != "optimizer" and graph.tensors[number].role == "output":
-            found[str(graph.address(number))] = summary.tobytes()
+        key = graph.tensors[number]
+        node = graph.nodes[key.node]
+        if node.kind == "operator" and node.phase != "optimizer" and key.role == "output":
+            address = graph.address(number)
+            call = address.call - first_call.setdefault(key.node, address.call) + 1
+            found[str(replace(address, call=call))] = summary.tobytes()
     return found
 
 

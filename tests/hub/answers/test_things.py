@@ -278,7 +278,7 @@ def test_a_comparison_under_way_is_cancelled_over_http(ask: Ask, monkeypatch: py
         cancelled.wait(20)
         progress(4, 100)
 
-    monkeypatch.setattr("misstep.hub.answers.thing_routes.compare_sources", slowly)
+    monkeypatch.setattr("misstep.hub.answers.held.thing_routes.compare_sources", slowly)
     job = ask("comparisons", {"a": "one@1", "b": "renamed@2"})
     assert under_way.wait(20)
     told = ask(f"jobs/{job['id']}")

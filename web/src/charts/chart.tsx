@@ -8,6 +8,9 @@ import { value } from "../format/number";
 import { t } from "../i18n";
 import { colour, look } from "../state/prefs";
 import { align, type Bad, type Series } from "./data";
+import { strokeOf } from "./strokes";
+import { tidyTicks } from "./ticks";
+import { tooltip } from "./tooltip";
 
 export type ScaleKind = "linear" | "log" | "symlog";
 
@@ -19,6 +22,13 @@ export interface ChartProps {
   rules?: { y: number; label: string }[];
   pick?: (x: number) => void;
   label?: string;
+  /** What of the x axis is shown, when somebody zoomed; and told when somebody drags over it, null for all. */
+  window?: [number, number] | null;
+  zoom?: (window: [number, number] | null) => void;
+  /** The y axis without outliers. */
+  within?: { low: number; high: number } | null;
+  /** How a place on the x axis is said; a step when nothing is given. */
+  said?: (x: number) => string;
 }
 
 /** For the benchmark: how long so many curves take from numbers to pixels. */
@@ -34,7 +44,7 @@ expose("chartBench", (curves: number, points: number): number => {
   const began = performance.now();
   const data = align(series);
   const plot = new uPlot(
-    optionsFor(series, data.bad, 1200, 400, "linear", []),
+    optionsFor({ series, height: 400 }, data.bad, 1200),
     [data.x, ...data.y] as uPlot.AlignedData,
     holder,
   );
@@ -45,21 +55,21 @@ expose("chartBench", (curves: number, points: number): number => {
   return took;
 });
 
-export function Chart({ series, height, scale = "linear", rules = [], pick, label }: ChartProps) {
+export function Chart(props: ChartProps) {
+  const { series, height, scale = "linear", rules = [], label } = props;
   const holder = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
-  const key = JSON.stringify([scale, height, series.map((one) => [one.label, one.colour, one.faint]), rules]);
+  const lines = series.map((one) => [one.label, one.colour, one.faint]);
+  const key = JSON.stringify([scale, height, lines, rules, props.window, props.within]);
 
   const build = (): void => {
     const element = holder.current;
     if (!element?.clientWidth) return;
     const began = performance.now();
-    const zoomed = plot.current?.scales.x ? { min: plot.current.scales.x.min, max: plot.current.scales.x.max } : null;
     plot.current?.destroy();
     const data = align(series);
-    const options = optionsFor(series, data.bad, element.clientWidth, height, scale, rules, pick);
+    const options = optionsFor(props, data.bad, element.clientWidth);
     plot.current = new uPlot(options, [data.x, ...data.y] as uPlot.AlignedData, element);
-    void zoomed;
     expose("chart", { ms: performance.now() - began, points: data.x.length, bad: data.bad.length, plot: plot.current });
   };
   useEffect(() => {
@@ -109,15 +119,9 @@ export function Chart({ series, height, scale = "linear", rules = [], pick, labe
   );
 }
 
-function optionsFor(
-  series: Series[],
-  bad: Bad[],
-  width: number,
-  height: number,
-  scale: ScaleKind,
-  rules: { y: number; label: string }[],
-  pick?: (x: number) => void,
-): uPlot.Options {
+function optionsFor(props: ChartProps, bad: Bad[], width: number): uPlot.Options {
+  const { series, height, scale = "linear", rules = [], pick, within, zoom } = props;
+  const place = props.said ?? ((x: number): string => `${t("step")} ${x}`);
   const axis = {
     stroke: colour("fg2"),
     grid: { stroke: colour("soft"), width: 1 },
@@ -133,21 +137,37 @@ function optionsFor(
   return {
     width,
     height,
-    legend: { live: true },
-    cursor: { sync: { key: "misstep" }, drag: { x: true, y: false }, focus: { prox: 16 } },
+    legend: { show: false },
+    plugins: [tooltip(series, place)],
+    cursor: {
+      sync: { key: "misstep" },
+      drag: { x: true, y: false, setScale: !zoom },
+      focus: { prox: 16 },
+      ...(zoom ? { bind: { dblclick: () => () => back(zoom) } } : {}),
+    },
     scales: {
-      x: { time: false },
-      y: { distr: scale === "log" ? 3 : scale === "symlog" ? 4 : 1, asinh: Math.max(1e-12, smallest) },
+      x: { time: false, ...(props.window ? { range: (): [number, number] => props.window as [number, number] } : {}) },
+      y: {
+        distr: scale === "log" ? 3 : scale === "symlog" ? 4 : 1,
+        asinh: Math.max(1e-12, smallest),
+        ...(within && scale === "linear" ? { range: (): [number, number] => [within.low, within.high] } : {}),
+      },
     },
     axes: [
-      { ...axis, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? String(tick) : "")) },
+      {
+        ...axis,
+        size: 34,
+        values: (_, ticks) =>
+          ticks.map((tick) => (props.said ? props.said(tick) : Number.isInteger(tick) ? String(tick) : "")),
+      },
       {
         ...axis,
         size: 68,
         ...(scale === "linear"
           ? {}
           : { filter: powers, grid: { ...axis.grid, filter: powers }, ticks: { ...axis.ticks, filter: powers } }),
-        values: (_, ticks) => toldApart(ticks),
+        values: (_, ticks) =>
+          scale === "linear" ? tidyTicks(ticks) : ticks.map((tick) => (tick === null ? "" : value(tick, 3))),
       },
     ],
     series: [
@@ -155,9 +175,9 @@ function optionsFor(
       ...series.map(
         (one): uPlot.Series => ({
           label: one.label,
-          stroke: alpha(colour(`s${one.colour % 8}`), one.faint ? 0.28 : 1),
+          stroke: alpha(strokeOf(one.colour).colour, one.faint ? 0.28 : 1),
           width: one.faint ? 1 : 1.6,
-          dash: one.colour >= 8 ? [6, 4] : undefined,
+          dash: strokeOf(one.colour).dash,
           points: { show: one.x.length <= 2 },
           value: (_, y) => (y === null ? "–" : value(y)),
           spanGaps: false,
@@ -172,6 +192,16 @@ function optionsFor(
           ruled(plot, rules);
         },
       ],
+      setSelect: zoom
+        ? [
+            (plot) => {
+              const { left, width: wide } = plot.select;
+              if (wide < 4) return;
+              zoom([plot.posToVal(left, "x"), plot.posToVal(left + wide, "x")]);
+              plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+            },
+          ]
+        : [],
       ready: pick
         ? [
             (plot) => {
@@ -187,13 +217,10 @@ function optionsFor(
   };
 }
 
-/** Ticks with as many digits as it takes to tell them apart. */
-function toldApart(ticks: (number | null)[]): string[] {
-  for (let digits = 3; ; digits += 1) {
-    const texts = ticks.map((tick) => (tick === null ? "" : value(tick, digits)));
-    const told = texts.filter(Boolean);
-    if (digits === 8 || new Set(told).size === told.length) return texts;
-  }
+/** A double click sees all again; uPlot wants to be told that nothing else is to be done. */
+function back(zoom: NonNullable<ChartProps["zoom"]>): null {
+  zoom(null);
+  return null;
 }
 
 /** Zero and the powers of ten: the lines of a logarithmic axis that can be told apart. */
@@ -247,7 +274,7 @@ function lonely(plot: uPlot, series: Series[]): void {
   series.forEach((one, index) => {
     const column = plot.data[index + 1];
     if (one.faint || column.length > 20_000) return;
-    ctx.fillStyle = colour(`s${one.colour % 8}`);
+    ctx.fillStyle = strokeOf(one.colour).colour;
     for (let at = 0; at < column.length; at += 1) {
       const y = column[at];
       if (y === null || y === undefined || column[at - 1] != null || column[at + 1] != null) continue;

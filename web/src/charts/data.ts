@@ -5,7 +5,7 @@ export interface Series {
   label: string;
   x: readonly number[];
   y: readonly number[];
-  /** Number in the palette; from the ninth on the line is dashed. */
+  /** Number in the palette (strokes.ts); from the ninth on the line is broken. */
   colour: number;
   /** Drawn faint and without a legend: the raw values under a smoothed line. */
   faint?: boolean;
@@ -123,4 +123,23 @@ export function divergence(base: Series, run: Series): Divergence {
     if (out.first === null && !(Math.abs(gap) <= PER_MILLE)) out.first = x;
   });
   return out;
+}
+
+/** Most values lie together and a few far out: the range of the many, and how many are beyond. Null when nothing is. */
+export function withoutOutliers(series: readonly Series[]): { low: number; high: number; beyond: number } | null {
+  const all: number[] = [];
+  for (const one of series) if (!one.faint) for (const y of one.y) if (Number.isFinite(y)) all.push(y);
+  if (all.length < 20) return null;
+  all.sort((a, b) => a - b);
+  const at = (share: number): number => all[Math.min(all.length - 1, Math.floor(share * all.length))];
+  const [low, high] = [at(0.02), at(0.98)];
+  const span = high - low;
+  if (span <= 0) return null;
+  // Half a span is what a curve that falls steeply at first may reach; five is something else.
+  const [least, most] = [low - 5 * span, high + 5 * span];
+  const beyond = all.filter((y) => y < least || y > most).length;
+  if (!beyond) return null;
+  const inside = all.filter((y) => y >= least && y <= most);
+  const margin = 0.06 * (inside[inside.length - 1] - inside[0]);
+  return { low: inside[0] - margin, high: inside[inside.length - 1] + margin, beyond };
 }

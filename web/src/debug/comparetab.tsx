@@ -6,13 +6,14 @@ import { said, t } from "../i18n";
 import { slice, tensorAddress } from "../state/debug";
 import { runs } from "../state/live";
 import { change, query } from "../state/route";
-import { rank, runName, shownStep, state } from "../state/run";
+import { command, edit, isLive, noControl, rank, runName, shownStep, state } from "../state/run";
 import { Grid } from "../tensor/grid";
 import { Heat } from "../tensor/heat";
 import { Legend } from "../tensor/legend";
 import type { Scale } from "../tensor/scale";
 import { defaultSlice } from "../tensor/slice";
 import type { ComparisonHeader } from "../types.gen";
+import { Icon } from "../ui/icons";
 import { NotHere } from "./tensortab";
 import { type Loaded, lookAtBoth, ofRun, type Pane } from "./window";
 
@@ -63,6 +64,14 @@ export function CompareTab() {
   return (
     <div class="column grow tensor-pane">
       <Choices />
+      {now.state === "missing" && isLive.value && noControl.value === "" && (query.value.vs ?? "prev") === "prev" && (
+        <p class="pad">
+          <button class="main" data-test="keep-and-step" onClick={() => void keepAndStep(tensorAddress.value)}>
+            <Icon name="step" />
+            {t("compare.keep")}
+          </button>
+        </p>
+      )}
       {now.state === "ready" ? (
         <Both pane={now.pane} />
       ) : now.state === "missing" ? (
@@ -80,6 +89,18 @@ export function CompareTab() {
       )}
     </div>
   );
+}
+
+/** Nothing to compare with yet: this tensor is kept in the next two steps, which are run; the second has a previous one. */
+async function keepAndStep(address: string): Promise<void> {
+  const here = parseAddress(address);
+  const at = state.peek();
+  if (!here || !at) return;
+  const on = addressText({ ...here, step: null, rank: null });
+  const next = at.step + 1;
+  if ((await edit("dump", { spec: { on: [on] }, scope: `${next}:${next + 2}` })) === null) return;
+  change({ step: null, vs: null });
+  await command("step", { count: 2 });
 }
 
 function Choices() {
@@ -183,7 +204,7 @@ export function Both({ pane }: { pane: Pane<ComparisonHeader> }) {
   const small = source.rows * source.columns <= 64;
   return (
     <>
-      <div class="row wrap tensor-facts">
+      <div class="row wrap tensor-facts" data-test="differences">
         <span class={`pill ${d.out_of_tolerance ? "tone-error" : "tone-ok"}`}>
           {t("compare.out", { share: percent(d.out_of_tolerance, d.count), n: count(d.out_of_tolerance) })}
         </span>

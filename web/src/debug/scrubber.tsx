@@ -12,7 +12,7 @@ import { flow } from "../state/flow";
 import { colour, look } from "../state/prefs";
 import { remember, remembered } from "../state/remembered";
 import { change, query } from "../state/route";
-import { detail, graph, rank, runName, shownStep, state } from "../state/run";
+import { detail, graph, isLive, rank, runName, shownStep, standing, state } from "../state/run";
 import { verdict } from "../state/verdict";
 import type { ScalarSeries, StatsHistory, StepTable } from "../types.gen";
 import { Icon } from "../ui/icons";
@@ -139,20 +139,30 @@ function useTable(): void {
     void state.value?.rev;
     if (!model || !run || query.value.time === "steps") return;
     const end = new AbortController();
-    ask<StepTable>(
-      `runs/${encodeURIComponent(run)}/steps/${step}`,
-      { rank: which, columns: COLUMNS, of: detail.peek()?.brief.started.toFixed(0) },
-      end.signal,
-    ).then(
-      (table) => {
-        const made = timeline(model, table);
-        if (line.peek()?.step !== step) stop();
-        known = times(model, made);
-        line.value = made;
-      },
-      () => {},
-    );
-    return () => end.abort();
+    let later: ReturnType<typeof setTimeout> | undefined;
+    const fetch = (again: number): void => {
+      ask<StepTable>(
+        `runs/${encodeURIComponent(run)}/steps/${step}`,
+        { rank: which, columns: COLUMNS, of: detail.peek()?.brief.started.toFixed(0) },
+        end.signal,
+      ).then(
+        (table) => {
+          const made = timeline(model, table);
+          if (line.peek()?.step !== step) stop();
+          known = times(model, made);
+          line.value = made;
+          // A step that has just ended may not be on disk yet.
+          const ended = isLive.peek() && (state.peek()?.step ?? 0) >= step;
+          if (!made.moments.length && ended && again > 0) later = setTimeout(() => fetch(again - 1), 300);
+        },
+        () => {},
+      );
+    };
+    fetch(8);
+    return () => {
+      clearTimeout(later);
+      end.abort();
+    };
   });
 }
 
@@ -296,7 +306,11 @@ function Operators() {
     return () => sized.disconnect();
   }, []);
   const total = line.value?.moments.length ?? 0;
-  if (line.value && !total) return <p class="pad dim">{t("time.none")}</p>;
+  if (line.value && !total) {
+    const at = state.value;
+    const underWay = isLive.value && at?.place && shownStep.value === standing(at);
+    return <p class="pad dim">{underWay ? t("time.underWay", { step: shownStep.value }) : t("time.none")}</p>;
+  }
   return (
     <canvas
       ref={canvas}

@@ -1,7 +1,7 @@
 // One tensor, or two side by side, through a window: what the heat map, the grid and the numbers above them are fed with.
 import { type Signal, signal } from "@preact/signals";
 import type { QueryValue } from "../base";
-import { askBinary, HubError } from "../net/api";
+import { askBinary, type Binary, HubError } from "../net/api";
 import { valuesOf } from "../net/values";
 import { defaultSlice, parseSlice, type Sliced, SliceError } from "../tensor/slice";
 import { TileSource } from "../tensor/tiles";
@@ -54,20 +54,14 @@ export class TensorWindow {
       const known = this.shapes.get(address);
       if (!text && known) text = defaultSlice(known);
       if (text && known) parseSlice(text, known);
-      let answer = await askBinary<TensorHeader>(
-        path,
-        { ...desk.query, address, slice: text, want: ["stats", "hist:64"] },
-        mine.signal,
-      );
+      const header = (part: string, want: string): Promise<Binary<TensorHeader>> =>
+        askBinary<TensorHeader>(path, { ...desk.query, address, slice: part, want: [want] }, mine.signal);
+      let answer = await header(text, "stats");
       const shape = answer.header.shape;
       this.shapes.set(address, shape);
       if (!slice && !text && shape.length > 2) {
         text = defaultSlice(shape);
-        answer = await askBinary<TensorHeader>(
-          path,
-          { ...desk.query, address, slice: text, want: ["stats", "hist:64"] },
-          mine.signal,
-        );
+        answer = await header(text, "stats");
       }
       const sliced = parseSlice(text, shape);
       const [rows, columns] = planeOf(answer.header.sliced_shape);
@@ -78,7 +72,12 @@ export class TensorWindow {
         return { values: valuesOf(tile.data, tile.header.data_dtype), rows: r, columns: c };
       });
       if (mine.signal.aborted) return;
-      this.loaded.value = { state: "ready", pane: { header: answer.header, source, sliced, shape }, address };
+      const pane = { header: answer.header, source, sliced, shape };
+      this.loaded.value = { state: "ready", pane, address };
+      // Counting a hundred million values takes a second or two: the picture does not wait for it.
+      const { histogram } = (await header(text, "hist:64")).header;
+      if (mine.signal.aborted) return;
+      this.loaded.value = { state: "ready", pane: { ...pane, header: { ...answer.header, histogram } }, address };
     } catch (error) {
       if (mine.signal.aborted) return;
       this.loaded.value = failure(error);

@@ -79,7 +79,7 @@ export class Painter {
     this.drawn = paint(ctx, this.w, this.h, this.scene, this.camera, this.marks, this.c);
     this.drawBand(ctx);
     const small = this.map.getContext("2d");
-    this.map.hidden = this.allInSight();
+    this.map.hidden = this.w < 3 * MAP_W || this.allInSight();
     if (small && !this.map.hidden) {
       small.setTransform(ratio, 0, 0, ratio, 0, 0);
       minimap(small, MAP_W, MAP_H, this.scene, this.camera, this, this.marks, this.c);

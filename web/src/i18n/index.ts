@@ -50,3 +50,8 @@ export function plural(key: Key, n: number): Key {
   const one = `${key}.one`;
   return n === 1 && one in en ? (one as Key) : key;
 }
+
+/** A sentence the hub sent in both languages. */
+export function toldOf(message: { text?: string; text_zh?: string }): string {
+  return (lang.peek() === "zh" && message.text_zh) || (message.text ?? "");
+}

@@ -3,11 +3,14 @@ import { signal, useSignalEffect } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { count, seconds } from "../format/number";
 import { moment } from "../format/time";
-import { t } from "../i18n";
+import { lang, t } from "../i18n";
 import { ask } from "../net/api";
+import { Note, Tags } from "../runs/labels";
+import { runs } from "../state/live";
 import { link, query } from "../state/route";
 import type { RunDetail } from "../types.gen";
 import { Icon } from "../ui/icons";
+import { StateMark } from "../ui/marks";
 import { Splitter, size } from "../ui/splitter";
 
 const details = signal<Map<string, RunDetail>>(new Map());
@@ -20,6 +23,7 @@ function facts(detail: RunDetail): Record<string, string> {
       typeof value === "string" ? value : JSON.stringify(value),
     ]);
   return Object.fromEntries([
+    ...plain("", detail.brief.params),
     ...plain("", detail.versions),
     ...plain("git ", detail.git),
     ...plain("", detail.settings),
@@ -39,6 +43,7 @@ export function RunDetails({ run, other }: { run: string; other: string }) {
     }
   });
   const one = details.value.get(run);
+  const brief = runs.value.get(run);
   const two = other ? details.value.get(other) : undefined;
   const left = one ? facts(one) : {};
   const right = two ? facts(two) : null;
@@ -67,6 +72,16 @@ export function RunDetails({ run, other }: { run: string; other: string }) {
               {moment(one.brief.started)} · {t("runs.steps", { n: count(one.last_step) })} · {seconds(one.seconds)}
               {one.exit_code !== null ? ` · ${t("runs.exit", { n: one.exit_code })}` : ""}
             </p>
+          )}
+          {brief && (
+            <>
+              <div class="row wrap">
+                <StateMark brief={brief} pill />
+                <span>{lang.value === "zh" ? brief.found_zh : brief.found}</span>
+              </div>
+              <Tags of={[brief]} />
+              <Note of={brief} />
+            </>
           )}
           {one && one.brief.command.length > 0 && <pre>{one.brief.command.join(" ")}</pre>}
           {right && <p class="dim">{t("runs.diff", { other })}</p>}

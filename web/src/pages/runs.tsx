@@ -1,311 +1,244 @@
-// Every run of the folder: found by words, sorted by any column, two or more compared.
-import { signal, useComputed } from "@preact/signals";
+// Every run of the folder as a place to work in: found by words and by parameters, in any order and grouping, tagged,
+// compared, deleted. The address is the view.
+import { signal, useSignal } from "@preact/signals";
 import type { Cells } from "../format/csv";
-import { count, num, shown } from "../format/number";
-import { ago, moment } from "../format/time";
-import { lang, said, t } from "../i18n";
-import { connection, directory, runs, runsKnown } from "../state/live";
-import { remember, remembered } from "../state/remembered";
-import { change, go, link, query } from "../state/route";
-import type { RunBrief } from "../types.gen";
+import { count, num } from "../format/number";
+import { moment } from "../format/time";
+import { said, t } from "../i18n";
+import { asking, RunDialogs } from "../runs/labels";
+import { cellOf, isOwn } from "../runs/query";
+import { RunTable } from "../runs/table";
+import {
+  chosen,
+  columns,
+  compare,
+  dropView,
+  fitting,
+  group,
+  known,
+  label,
+  OWN_COLUMNS,
+  openView,
+  saveView,
+  setColumns,
+  views,
+} from "../runs/view";
+import { connection, directory, runs, runsKnown, runsTotal } from "../state/live";
+import { change, query } from "../state/route";
+import { Command } from "../ui/card";
 import { Icon } from "../ui/icons";
-import { StateMark } from "../ui/marks";
+import { lazy } from "../ui/lazy";
 import { More } from "../ui/more";
-import { Spark } from "../ui/spark";
 import { RunDetails } from "./rundetails";
 
-export const COLUMNS = ["state", "step", "loss", "hits", "ranks", "host", "started", "found", "command"] as const;
-type Column = (typeof COLUMNS)[number];
-const NUMBERS: Column[] = ["step", "loss", "hits", "ranks"];
-const kept = signal<Column[]>(
-  remembered("columns", ["state", "step", "loss", "hits", "ranks", "started", "found", "command"]),
-);
-const choosing = signal(false);
+const RunAxes = lazy(() => import("../runs/axes").then((one) => one.RunAxes));
 
 export function RunsPage() {
-  const rows = useComputed(() =>
-    sorted(matching([...runs.value.values()], query.value.q ?? ""), query.value.sort ?? "-started"),
-  );
-  const columns = query.value.cols ? COLUMNS.filter((one) => query.value.cols.split(",").includes(one)) : kept.value;
-  const selected = (query.value.sel ?? "").split(",").filter((name) => runs.value.has(name));
   const focus = query.value.focus ?? "";
   if (runsKnown.value && runs.value.size === 0) return <Nothing />;
-  const toggle = (name: string): void =>
-    change({ sel: (selected.includes(name) ? selected.filter((one) => one !== name) : [...selected, name]).join(",") });
-  const key = (event: KeyboardEvent): void => {
-    const at = rows.value.findIndex((one) => one.run === focus);
-    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-      const next = rows.value[Math.min(rows.value.length - 1, Math.max(0, at + (event.key === "ArrowDown" ? 1 : -1)))];
-      if (next) change({ focus: next.run });
-    } else if (event.key === "Enter" && focus) go(["runs", focus, "debug"]);
-    else if (event.key === " " && focus) toggle(focus);
-    else if (event.key.toLowerCase() === "c" && selected.length > 1) compare(selected);
-    else return;
-    event.preventDefault();
-  };
+  const names = chosen.value;
   return (
     <div class="column grow">
-      <div class="tools row wrap">
-        <label class="search" style={{ flex: "1 1 260px", maxWidth: "480px" }}>
-          <Icon name="search" />
-          <input
-            id="run-search"
-            value={query.value.q ?? ""}
-            placeholder={t("runs.search")}
-            aria-label={t("runs.search")}
-            onInput={(event) => change({ q: event.currentTarget.value })}
-          />
-        </label>
-        <span class="dim">{t("runs.count", { n: count(rows.value.length) })}</span>
-        <span class="grow" />
-        <span class="columns-picker">
-          <button aria-expanded={choosing.value} onClick={() => (choosing.value = !choosing.value)}>
-            {t("runs.columns")}
-            <Icon name="down" />
-          </button>
-          {choosing.value && (
-            <div class="menu" style={{ position: "absolute", right: "0px", top: "32px" }}>
-              {COLUMNS.map((one) => (
-                <label key={one} class="field" style={{ display: "flex", padding: "4px 8px" }}>
-                  <input
-                    type="checkbox"
-                    checked={columns.includes(one)}
-                    onChange={() => {
-                      kept.value = COLUMNS.filter((other) =>
-                        other === one ? !columns.includes(one) : columns.includes(other),
-                      );
-                      remember("columns", kept.peek());
-                      change({ cols: null });
-                    }}
-                  />
-                  {said("column", one)}
-                </label>
-              ))}
-            </div>
-          )}
-        </span>
-        <button
-          class={selected.length > 1 ? "main" : ""}
-          disabled={selected.length < 2}
-          title={t("runs.compareHelp")}
-          onClick={() => compare(selected)}
-        >
-          {t("runs.compare", { n: selected.length })}
-        </button>
-        <More name="runs" csv={() => runCells(rows.value)} />
-      </div>
+      <Tools />
       <div class="row grow panes">
-        <div class="scroll grow runs-list" tabIndex={0} onKeyDown={key} aria-label={t("runs.title")} role="region">
-          <table>
-            <thead>
-              <tr>
-                <th style={{ width: "28px" }}>
-                  <span class="hidden-visually">{t("runs.select")}</span>
-                </th>
-                <Head name="run" />
-                {columns.map((one) => (
-                  <Head key={one} name={one} />
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {rows.value.slice(0, 500).map((one) => (
-                <tr
-                  key={one.run}
-                  class={`pick${one.run === focus ? " chosen" : ""}`}
-                  onClick={() => change({ focus: one.run })}
-                  onDblClick={() => go(["runs", one.run, "debug"])}
-                >
-                  <td>
-                    <input
-                      type="checkbox"
-                      checked={selected.includes(one.run)}
-                      aria-label={t("runs.selectOne", { run: one.run })}
-                      onClick={(event) => event.stopPropagation()}
-                      onChange={() => toggle(one.run)}
-                    />
-                  </td>
-                  <td class="nowrap">
-                    <a href={link(["runs", one.run, "debug"])}>
-                      <b>{one.run}</b>
-                    </a>
-                  </td>
-                  {columns.map((column) => (
-                    <Cell key={column} column={column} one={one} />
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-          {rows.value.length > 500 && <p class="pad dim">{t("runs.more", { n: count(rows.value.length - 500) })}</p>}
-          {!rows.value.length && runsKnown.value && <p class="pad dim">{t("runs.noMatch")}</p>}
+        <div class="column grow">
+          <RunTable />
+          {query.value.par === "1" && <RunAxes />}
         </div>
-        {focus && runs.value.has(focus) && (
-          <RunDetails run={focus} other={selected.find((one) => one !== focus) ?? ""} />
-        )}
+        {focus && runs.value.has(focus) && <RunDetails run={focus} other={names.find((one) => one !== focus) ?? ""} />}
       </div>
+      <RunDialogs names={names} />
     </div>
   );
 }
 
-function runCells(all: RunBrief[]): Cells {
+function Tools() {
+  const names = chosen.value;
+  const many = names.length;
+  const all = names.map((name) => runs.value.get(name));
+  return (
+    <div class="tools row wrap">
+      <label class="search" style={{ flex: "1 1 260px", maxWidth: "460px" }}>
+        <Icon name="search" />
+        <input
+          id="run-search"
+          value={query.value.q ?? ""}
+          placeholder={t("runs.search")}
+          aria-label={t("runs.search")}
+          title={t("runs.searchHelp")}
+          onInput={(event) => change({ q: event.currentTarget.value })}
+        />
+      </label>
+      <span class="dim nowrap" data-test="run-count">
+        {fitting.value.length === runs.value.size && runsTotal.value > runs.value.size
+          ? t("runs.loading", { n: count(runs.value.size), total: count(runsTotal.value) })
+          : t("runs.count", { n: count(fitting.value.length) })}
+      </span>
+      <ColumnPicker />
+      <GroupPicker />
+      <button
+        aria-pressed={query.value.par === "1"}
+        title={t("runs.parallel")}
+        onClick={() => change({ par: query.value.par === "1" ? null : "1" })}
+      >
+        <Icon name="parallel" />
+        <span class="wide-only">{t("runs.parallel")}</span>
+      </button>
+      <Views />
+      <span class="grow" />
+      {many > 0 && (
+        <>
+          <button onClick={() => (asking.value = "tags")}>{t("runs.tag")}</button>
+          <button
+            onClick={() => void label({ runs: names, pinned: !all.every((one) => one?.pinned) })}
+            aria-label={t("runs.pinMany")}
+            title={t("runs.pinMany")}
+          >
+            <Icon name="pin" />
+          </button>
+          <button class="danger" onClick={() => (asking.value = "delete")}>
+            {t("runs.delete")}
+          </button>
+        </>
+      )}
+      <button
+        class={many > 1 ? "main" : ""}
+        disabled={many < 2}
+        title={t("runs.compareHelp")}
+        onClick={() => compare(names)}
+      >
+        {t("runs.compare", { n: many })}
+      </button>
+      <More name="runs" csv={runCells} />
+    </div>
+  );
+}
+
+const choosing = signal(false);
+
+function ColumnPicker() {
+  const flip = (one: string): void =>
+    setColumns(columns.value.includes(one) ? columns.value.filter((other) => other !== one) : placed(one));
+  const offered = [...OWN_COLUMNS, ...known.value.map((one) => `--${one.name}`)];
+  return (
+    <span class="columns-picker">
+      <button aria-expanded={choosing.value} onClick={() => (choosing.value = !choosing.value)}>
+        {t("runs.columns")}
+        <Icon name="down" />
+      </button>
+      {choosing.value && (
+        <div class="menu scroll pickable" style={{ position: "absolute", left: "0px", top: "32px" }}>
+          {offered.map((one) => (
+            <label key={one} class="field">
+              <input type="checkbox" checked={columns.value.includes(one)} onChange={() => flip(one)} />
+              {isOwn(one) ? said("column", one) : <code>{one.slice(2)}</code>}
+            </label>
+          ))}
+          <button class="plain" onClick={() => setColumns(null)}>
+            {t("runs.columnsAgain")}
+          </button>
+        </div>
+      )}
+    </span>
+  );
+}
+
+/** A new column stands where its like stand: parameters before tags and times. */
+function placed(one: string): string[] {
+  const now = columns.value;
+  const at = now.findIndex((other) => ["tags", "note", "started", "host", "command"].includes(other));
+  return one.startsWith("--") && at >= 0 ? [...now.slice(0, at), one, ...now.slice(at)] : [...now, one];
+}
+
+function GroupPicker() {
+  const offered = ["state", "host", ...known.value.filter((one) => one.varies).map((one) => one.name), "tags"];
+  return (
+    <select
+      aria-label={t("runs.group")}
+      value={group.value}
+      onChange={(event) => change({ group: event.currentTarget.value, shut: null })}
+    >
+      <option value="">{t("runs.noGroup")}</option>
+      {[...new Set([...offered, group.value].filter(Boolean))].map((one) => (
+        <option key={one} value={one}>
+          {t("runs.groupBy", { column: isOwn(one) ? said("column", one) : one })}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+function Views() {
+  const naming = useSignal<string | null>(null);
+  return (
+    <span class="row wrap" data-test="views">
+      {views.value.map((one) => (
+        <span key={one.name} class="tag view">
+          <button class="plain tiny" onClick={() => openView(one)}>
+            {one.name}
+          </button>
+          <button
+            class="plain tiny"
+            aria-label={t("runs.dropView", { name: one.name })}
+            onClick={() => dropView(one.name)}
+          >
+            <Icon name="cross" />
+          </button>
+        </span>
+      ))}
+      {naming.value === null ? (
+        <button class="plain" title={t("runs.saveViewHelp")} onClick={() => (naming.value = "")}>
+          <Icon name="star" />
+          <span class="wide-only">{t("runs.saveView")}</span>
+          <span class="hidden-visually">{t("runs.saveViewHelp")}</span>
+        </button>
+      ) : (
+        <input
+          class="naming"
+          ref={(element) => element?.focus()}
+          placeholder={t("runs.viewName")}
+          aria-label={t("runs.viewName")}
+          value={naming.value}
+          onInput={(event) => (naming.value = event.currentTarget.value)}
+          onBlur={() => (naming.value = null)}
+          onKeyDown={(event) => {
+            if (event.key === "Enter" && !event.isComposing && naming.value?.trim()) saveView(naming.value.trim());
+            if (event.key === "Enter" || event.key === "Escape") naming.value = null;
+          }}
+        />
+      )}
+    </span>
+  );
+}
+
+function runCells(): Cells {
+  const names = ["run", ...columns.value];
   return [
-    ["run", ...COLUMNS],
-    ...all.map((one) => [
-      one.run,
-      one.live ? one.phase : one.state,
-      one.step,
-      one.loss === null ? null : num(one.loss),
-      one.hits,
-      one.world_size,
-      one.host,
-      moment(one.started),
-      one.found,
-      one.command.join(" "),
-    ]),
+    names.map((one) => one.replace(/^--/, "")),
+    ...fitting.value.map((one) =>
+      names.map((name) => {
+        if (name === "started") return moment(one.started);
+        if (name === "loss") return one.loss === null ? null : num(one.loss);
+        const told = cellOf(one, name);
+        return typeof told === "boolean" ? String(told) : told;
+      }),
+    ),
   ];
 }
 
-function compare(names: string[]): void {
-  go(["compare", "scalars"], { runs: names.join(","), base: names[0] });
-}
-
-function Head({ name }: { name: Column | "run" }) {
-  const sort = query.value.sort ?? "-started";
-  const mine = sort.replace("-", "") === name;
-  const number = (NUMBERS as string[]).includes(name);
-  return (
-    <th
-      class={number ? "number" : ""}
-      aria-sort={mine ? (sort.startsWith("-") ? "descending" : "ascending") : undefined}
-    >
-      <button onClick={() => change({ sort: mine && !sort.startsWith("-") ? `-${name}` : name })}>
-        {said("column", name)}
-        {mine ? (sort.startsWith("-") ? " ▾" : " ▴") : ""}
-      </button>
-    </th>
-  );
-}
-
-function Cell({ column, one }: { column: Column; one: RunBrief }) {
-  if (column === "state")
-    return (
-      <td>
-        <StateMark brief={one} />
-      </td>
-    );
-  if (column === "step") return <td class="number">{count(one.step)}</td>;
-  if (column === "loss")
-    return (
-      <td class="number">
-        <span class="row" style={{ justifyContent: "flex-end" }}>
-          <Spark points={one.spark} width={56} />
-          {one.loss === "NaN" ? <span class="chip nan">NaN</span> : shown(one.loss)}
-        </span>
-      </td>
-    );
-  if (column === "hits") return <td class={`number ${one.hits ? "tone-error" : "dim"}`}>{count(one.hits)}</td>;
-  if (column === "ranks") return <td class="number">{one.world_size}</td>;
-  if (column === "host") return <td class="mono">{one.host || "–"}</td>;
-  if (column === "started")
-    return (
-      <td class="nowrap" title={moment(one.started)}>
-        {ago(one.started)}
-      </td>
-    );
-  if (column === "found")
-    return (
-      <td class="cut found-cell" title={foundIn(one)}>
-        {foundIn(one) || <span class="dim">–</span>}
-      </td>
-    );
-  return (
-    <td class="mono cut" style={{ maxWidth: "360px" }} title={one.command.join(" ")}>
-      {one.command.join(" ") || "–"}
-    </td>
-  );
-}
-
-function foundIn(one: RunBrief): string {
-  return lang.value === "zh" ? one.found_zh : one.found;
-}
-
-/** Words must all occur; `status:paused`, `hits>0`, `loss<2`, `step>100` narrow by value. */
-export function matching(all: RunBrief[], text: string): RunBrief[] {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  return all.filter((one) =>
-    words.every((word) => {
-      const state = /^(?:status|state):(.+)$/.exec(word);
-      if (state) return one.state.startsWith(state[1]) || (one.live && one.phase.startsWith(state[1]));
-      const bound = /^(loss|step|hits|ranks)([<>]=?)(.+)$/.exec(word);
-      if (bound) {
-        const have =
-          bound[1] === "loss"
-            ? num(one.loss)
-            : bound[1] === "ranks"
-              ? one.world_size
-              : Number(one[bound[1] as "step" | "hits"]);
-        const want = Number(bound[3]);
-        return bound[2].startsWith("<")
-          ? have < want || (bound[2] === "<=" && have === want)
-          : have > want || (bound[2] === ">=" && have === want);
-      }
-      return `${one.run} ${one.command.join(" ")} ${one.host} ${one.found}`.toLowerCase().includes(word);
-    }),
-  );
-}
-
-export function sorted(all: RunBrief[], sort: string): RunBrief[] {
-  const down = sort.startsWith("-") ? -1 : 1;
-  const name = sort.replace("-", "");
-  const of = (one: RunBrief): number | string =>
-    name === "started"
-      ? one.started
-      : name === "step"
-        ? one.step
-        : name === "hits"
-          ? one.hits
-          : name === "ranks"
-            ? one.world_size
-            : name === "loss"
-              ? Number.isFinite(num(one.loss))
-                ? num(one.loss)
-                : Infinity
-              : name === "state"
-                ? one.live
-                  ? one.phase
-                  : one.state
-                : name === "host"
-                  ? one.host
-                  : name === "found"
-                    ? one.found
-                    : name === "command"
-                      ? one.command.join(" ")
-                      : one.run;
-  return [...all].sort((a, b) => {
-    const [x, y] = [of(a), of(b)];
-    return (
-      down * (typeof x === "number" && typeof y === "number" ? x - y || 0 : String(x).localeCompare(String(y))) ||
-      b.started - a.started
-    );
-  });
-}
-
+/** Nothing here yet: how a run is made, and one to look at meanwhile. */
 function Nothing() {
+  const open = connection.value.link === "open";
   return (
     <div class="empty" style={{ margin: "24px auto" }}>
       <h2>{t("empty.title")}</h2>
       <p>{t("empty.text", { folder: directory.value })}</p>
-      <b>PyTorch</b>
-      <pre>misstep run python train.py</pre>
-      <b>MindSpore</b>
-      <pre>misstep run --level op python train.py</pre>
+      <Command text="misstep run python train.py" />
+      <p>{t("empty.demo")}</p>
+      <Command text="misstep ui --demo" />
       <p class="row">
-        <Icon
-          name={connection.value.link === "open" ? "check" : "lost"}
-          tone={connection.value.link === "open" ? "ok" : "error"}
-        />
-        {connection.value.link === "open" ? t("empty.listening", { host: location.host }) : t("empty.notListening")}
+        <Icon name={open ? "check" : "lost"} tone={open ? "ok" : "error"} />
+        {open ? t("empty.listening", { host: location.host }) : t("empty.notListening")}
       </p>
     </div>
   );

@@ -1,12 +1,13 @@
 // The curves of a run, or of several laid over each other, and how far each is from the first in per mille.
 import { signal, useComputed, useSignalEffect } from "@preact/signals";
 import { Chart, type ScaleKind } from "../charts/chart";
-import { divergence, PER_MILLE, type Series, smooth } from "../charts/data";
+import { divergence, PER_MILLE, type Series, smooth, withoutOutliers } from "../charts/data";
+import { sampleOf } from "../charts/strokes";
 import { curveCells } from "../format/csv";
-import { count, num, perMille } from "../format/number";
+import { count, num, perMille, seconds } from "../format/number";
 import { knows, said, t } from "../i18n";
 import { ask } from "../net/api";
-import { runs } from "../state/live";
+import { newest, runs } from "../state/live";
 import { change, link, place, query } from "../state/route";
 import { fresh, rank, runName } from "../state/run";
 import type { RunDetail, ScalarSeries } from "../types.gen";
@@ -14,6 +15,8 @@ import { Icon } from "../ui/icons";
 import { More } from "../ui/more";
 
 const TAGS = ["loss", "learning_rate", "gradient_norm", "loss_scale", "seconds", "overhead"];
+/** Not of the training but of us: shown to whoever asks. */
+const ASIDE = ["overhead"];
 const POINTS = 4000;
 
 interface Curve {
@@ -33,9 +36,10 @@ export function ScalarsPage() {
   useSignalEffect(() => {
     const wanted = names.value;
     const which = query.value.rank;
+    const timed = query.value.x === "time";
     loading.value = true;
     let alive = true;
-    void Promise.all(wanted.map((run) => fetchCurves(run, which))).then((all) => {
+    void Promise.all(wanted.map((run) => fetchCurves(run, which, timed))).then((all) => {
       if (!alive) return;
       curves.value = all.flat();
       loading.value = false;
@@ -56,7 +60,7 @@ export function ScalarsPage() {
         );
   });
   const tags = TAGS.filter((tag) => curves.value.some((one) => one.series.tag === tag && one.series.x.length));
-  const chosen = query.value.tags ? query.value.tags.split(",") : tags;
+  const chosen = query.value.tags ? query.value.tags.split(",") : tags.filter((tag) => !ASIDE.includes(tag));
   const base = query.value.base ?? names.value[0];
   return (
     <div class="column grow">
@@ -81,13 +85,18 @@ export function ScalarsPage() {
   );
 }
 
-async function fetchCurves(run: string, which: string | undefined): Promise<Curve[]> {
+async function fetchCurves(run: string, which: string | undefined, timed: boolean): Promise<Curve[]> {
   if (!run) return [];
   try {
     const path = `runs/${encodeURIComponent(run)}`;
     const detail = await ask<RunDetail>(path);
     const tags = detail.tags.length ? detail.tags : ["loss"];
-    const all = await ask<ScalarSeries[]>(`${path}/scalars`, { tag: tags, points: POINTS, rank: which });
+    const all = await ask<ScalarSeries[]>(`${path}/scalars`, {
+      tag: tags,
+      points: POINTS,
+      rank: which,
+      time: timed ? 1 : undefined,
+    });
     return all.map((series) => ({ run, series }));
   } catch {
     return []; // a run that is gone leaves its line out; the picker still names it
@@ -101,9 +110,16 @@ function longer(series: ScalarSeries, x: readonly number[], y: ScalarSeries["y"]
   return {
     ...series,
     x: [...series.x, ...x.slice(from)],
+    time: series.time.length ? [...series.time, ...x.slice(from).map(() => since(series))] : series.time,
     y: [...series.y, ...y.slice(from)],
     total: series.total + x.length - from,
   };
+}
+
+/** A step that has just been told ended now. */
+function since(series: ScalarSeries): number {
+  const brief = runs.peek().get(curves.peek().find((one) => one.series === series)?.run ?? "");
+  return Math.max(series.time[series.time.length - 1] ?? 0, brief ? Date.now() / 1000 - brief.started : 0);
 }
 
 function seriesOf(tag: string, names: string[], weight: number): Series[] {
@@ -111,7 +127,7 @@ function seriesOf(tag: string, names: string[], weight: number): Series[] {
     const found = curves.value.find((one) => one.run === run && one.series.tag === tag);
     if (!found) return [];
     const y = found.series.y.map((one) => num(one));
-    const plain: Series = { label: names.length > 1 ? run : said("tag", tag), x: found.series.x, y, colour };
+    const plain: Series = { label: names.length > 1 ? run : said("tag", tag), x: along(found.series), y, colour };
     return weight > 0
       ? [
           { ...plain, label: `${plain.label} ${t("scalars.raw")}`, faint: true },
@@ -121,10 +137,27 @@ function seriesOf(tag: string, names: string[], weight: number): Series[] {
   });
 }
 
+function along(series: ScalarSeries): readonly number[] {
+  return query.value.x === "time" && series.time.length ? series.time : series.x;
+}
+
+/** `win=100-500`: the part of the x axis in sight, the same for every chart of the page. */
+function inSight(): [number, number] | null {
+  const found = /^(-?[\d.e+]+)-([\d.e+]+)$/.exec(query.value.win ?? "");
+  return found && Number(found[1]) < Number(found[2]) ? [Number(found[1]), Number(found[2])] : null;
+}
+
+function zoom(window: [number, number] | null): void {
+  const tidy = (x: number): string => String(Number(x.toPrecision(6)));
+  change({ win: window && `${tidy(Math.max(0, window[0]))}-${tidy(window[1])}` }, true);
+}
+
 function Curves({ tag, names }: { tag: string; names: string[] }) {
   const weight = Number(query.value.smooth ?? 0);
   const series = useComputed(() => seriesOf(tag, names, Number(query.value.smooth ?? 0)));
   void weight;
+  const far = withoutOutliers(series.value);
+  const whole = query.value.clip === "0";
   const thinned = curves.value.filter((one) => one.series.tag === tag && one.series.method === "min-max");
   const bad = curves.value
     .filter((one) => one.series.tag === tag)
@@ -134,6 +167,17 @@ function Curves({ tag, names }: { tag: string; names: string[] }) {
       <figcaption class="row">
         <h2>{knows("tag", tag) ? said("tag", tag) : tag}</h2>
         {bad > 0 && <span class="chip nan">{t("scalars.bad", { n: count(bad) })}</span>}
+        {far && (query.value.y ?? "linear") === "linear" && (
+          <button
+            class="chip"
+            aria-pressed={!whole}
+            title={whole ? t("scalars.unclipped") : t("scalars.clippedHelp")}
+            data-test="clipped"
+            onClick={() => change({ clip: whole ? null : "0" })}
+          >
+            {whole ? t("scalars.unclipped") : t("scalars.clipped", { n: count(far.beyond) })}
+          </button>
+        )}
         <span class="grow" />
         {thinned.map((one) => (
           <span key={one.run} class="dim">
@@ -146,7 +190,11 @@ function Curves({ tag, names }: { tag: string; names: string[] }) {
         series={series.value}
         height={230}
         scale={(query.value.y as ScaleKind) ?? "linear"}
-        pick={(step) => change({ step })}
+        pick={query.value.x === "time" ? undefined : (step) => change({ step })}
+        window={inSight()}
+        zoom={zoom}
+        within={whole ? null : far}
+        said={query.value.x === "time" ? seconds : undefined}
       />
     </figure>
   );
@@ -201,7 +249,7 @@ function Apart({ names, base }: { names: string[]; base: string }) {
 function Tools({ tags, chosen, names }: { tags: string[]; chosen: string[]; names: string[] }) {
   const weight = Number(query.value.smooth ?? 0);
   const comparing = place.value.path[0] === "compare";
-  const rest = [...runs.value.keys()].filter((name) => !names.includes(name));
+  const rest = newest.value.filter((name) => !names.includes(name));
   const set = (next: string[]): void =>
     change(comparing ? { runs: next.join(",") } : { with: next.slice(1).join(",") }, true);
   return (
@@ -209,7 +257,7 @@ function Tools({ tags, chosen, names }: { tags: string[]; chosen: string[]; name
       <span class="row wrap">
         {names.map((name, at) => (
           <span class="chip" key={name}>
-            <span class="line-sample" style={{ background: `var(--s${at % 8})` }} />
+            <span class="line-sample" style={sampleOf(at)} />
             {name}
             {names.length > 1 && (at > 0 || comparing) && (
               <button
@@ -274,6 +322,22 @@ function Tools({ tags, chosen, names }: { tags: string[]; chosen: string[]; name
           </button>
         ))}
       </span>
+      <span class="segments" role="group" aria-label={t("scalars.across")}>
+        {(["step", "time"] as const).map((one) => (
+          <button
+            key={one}
+            aria-pressed={(query.value.x ?? "step") === one}
+            onClick={() => change({ x: one === "step" ? null : one, win: null })}
+          >
+            {t(one === "step" ? "scalars.acrossStep" : "scalars.acrossTime")}
+          </button>
+        ))}
+      </span>
+      {inSight() && (
+        <button data-test="unzoom" onClick={() => zoom(null)}>
+          {t("scalars.unzoom")}
+        </button>
+      )}
       {!comparing && names.length > 1 && (
         <a
           class="button"

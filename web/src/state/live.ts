@@ -21,6 +21,8 @@ export const runs = signal<Map<string, RunBrief>>(new Map());
 export const directory = signal("");
 /** False until the first list has arrived: an empty list is then really empty. */
 export const runsKnown = signal(false);
+/** How many there are; more than the list holds while the rest is on its way. */
+export const runsTotal = signal(0);
 export const alerts = signal<(Alert & { at: number })[]>([]);
 
 /** The hub does not know us: no cookie, or one of another hub. */
@@ -57,8 +59,8 @@ export const socket = new LiveSocket({
       if (Date.now() - connection.peek().lastNews > 1000) {
         connection.value = { ...connection.peek(), lastNews: Date.now() };
       }
-      if (message.t === "welcome") keep(message.runs);
-      else if (message.t === "run") keep([message.run]);
+      if (message.t === "welcome") keepRuns(message.runs);
+      else if (message.t === "run") keepRuns([message.run]);
       else if (message.t === "alert") alerts.value = [...alerts.peek().slice(-20), { ...message, at: Date.now() }];
       for (const listen of listeners) listen(message);
     });
@@ -69,25 +71,36 @@ export const socket = new LiveSocket({
   },
 });
 
-function keep(briefs: readonly RunBrief[]): void {
+/** Lines of the list that are newer than those we have. */
+export function keepRuns(briefs: readonly RunBrief[]): void {
   const next = new Map(runs.peek());
   for (const brief of briefs) next.set(brief.run, brief);
   runs.value = next;
 }
 
+/** A screenful at once, then the rest: of thousands of runs the newest are in sight before all are read. */
 export async function fetchRuns(): Promise<void> {
   try {
-    const list = await ask<RunList>("runs");
-    batch(() => {
-      runs.value = new Map(list.runs.map((brief) => [brief.run, brief]));
-      directory.value = list.directory;
-      runsKnown.value = true;
-      denied.value = false;
-    });
+    if (!runsKnown.peek()) listed(await ask<RunList>("runs", { newest: FIRST_RUNS }));
+    if (runsTotal.peek() !== runs.peek().size || complete) listed(await ask<RunList>("runs"));
+    complete = true;
   } catch (error) {
     if (error instanceof HubError && error.status === 401) denied.value = true;
     // The banner tells that the hub is away; the list we have stays.
   }
+}
+
+const FIRST_RUNS = 100;
+let complete = false;
+
+function listed(list: RunList): void {
+  batch(() => {
+    runs.value = new Map(list.runs.map((brief) => [brief.run, brief]));
+    runsTotal.value = list.total;
+    directory.value = list.directory;
+    runsKnown.value = true;
+    denied.value = false;
+  });
 }
 
 /** Hear every message; the returned function ends it. */

@@ -1,7 +1,7 @@
 // The run on the page: its state, hits, watchpoints and graph, first fetched and then kept current by the socket.
 import { batch, computed, effect, signal } from "@preact/signals";
 import { Model } from "../graph/model";
-import { lang, t } from "../i18n";
+import { t, toldOf } from "../i18n";
 import { ask, askText, HubError } from "../net/api";
 import type {
   Ack,
@@ -199,7 +199,7 @@ function hear(message: ServerMessage): void {
   } else if (message.t === "scalars") {
     fresh.value = message;
   } else if (message.t === "log") {
-    toast(message.level === "info" || message.level === "debug" ? "info" : "warning", inWords(message));
+    toast(message.level === "info" || message.level === "debug" ? "info" : "warning", toldOf(message));
   } else if (message.t === "graph") {
     clearTimeout(graphTimer);
     graphTimer = setTimeout(() => void fetchGraph(message.run), graph.peek() ? GRAPH_PAUSE_MS : 0);
@@ -283,7 +283,7 @@ async function told(make: Parameters<typeof socket.request>[0]): Promise<Ack | n
     const answer = await socket.request(make);
     if (answer.t === "ack") return answer;
     if (answer.t === "nack")
-      toast(answer.code === "stale_state" ? "warning" : "error", refusal(answer.code), inWords(answer));
+      toast(answer.code === "stale_state" ? "warning" : "error", refusal(answer.code), toldOf(answer));
   } catch (error) {
     toast("error", t("nack.cut"), String((error as Error).message));
   }
@@ -299,6 +299,3 @@ function refusal(code: string): string {
 }
 
 /** What a message says, in the language of the page. */
-function inWords(message: { text?: string; text_zh?: string }): string {
-  return (lang.peek() === "zh" && message.text_zh) || (message.text ?? "");
-}

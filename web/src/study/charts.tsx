@@ -1,7 +1,7 @@
 // The pictures of a study: history, importance, parallel coordinates, slices, contour. Canvases: ten thousand marks.
-import { signal } from "@preact/signals";
+import { ParallelLines } from "../charts/parallel";
 import type { StudyColumns, StudyImportance } from "../types.gen";
-import { Canvas, frame, type Paper } from "./canvas";
+import { Canvas, frame, type Paper } from "../ui/canvas";
 import { type Axis, bestSoFar, parameterAxis, type Row, ranked, stateOf, targetAxis, value } from "./data";
 import { w } from "./words";
 
@@ -78,71 +78,9 @@ export function Importance({ told }: { told: StudyImportance | null }) {
   );
 }
 
-/** More lines than this are a wall; the best of them say more. */
-const MOST_LINES = 1000;
-const turned = signal<string[]>([]);
-
 export function Parallel({ study, target }: { study: StudyColumns; target: number }) {
   const axes: Axis[] = [...study.parameters.map((name) => parameterAxis(study, name)), targetAxis(study, target)];
-  const best = ranked(study, target).slice(0, MOST_LINES);
-  const across = (at: number, width: number): number => 50 + (at * (width - 100)) / Math.max(1, axes.length - 1);
-  const draw = ({ context, width, height, ink }: Paper): void => {
-    const up = (at: number): number => height - 34 - at * (height - 60);
-    const placed = (axis: Axis, row: Row): number => {
-      const at = axis.at(row);
-      return turned.value.includes(axis.name) ? 1 - at : at;
-    };
-    context.lineWidth = 1;
-    // The best last, so that it lies on top.
-    for (let at = best.length - 1; at >= 0; at -= 1) {
-      const quality = 1 - at / Math.max(1, best.length - 1);
-      context.strokeStyle = at === 0 ? ink("ok") : ink("s0");
-      context.lineWidth = at === 0 ? 2.4 : 1;
-      context.globalAlpha = at === 0 ? 1 : 0.06 + 0.6 * quality ** 3;
-      context.beginPath();
-      let begun = false;
-      axes.forEach((axis, place) => {
-        const y = placed(axis, best[at]);
-        if (Number.isNaN(y)) {
-          begun = false; // a parameter that did not exist in this trial
-          return;
-        }
-        if (begun) context.lineTo(across(place, width), up(y));
-        else context.moveTo(across(place, width), up(y));
-        begun = true;
-      });
-      context.stroke();
-    }
-    context.globalAlpha = 1;
-    axes.forEach((axis, place) => {
-      context.strokeStyle = ink("edge");
-      context.lineWidth = 1;
-      context.beginPath();
-      context.moveTo(across(place, width), up(0));
-      context.lineTo(across(place, width), up(1));
-      context.stroke();
-      context.fillStyle = ink("fg1");
-      context.textAlign = "center";
-      context.textBaseline = "bottom";
-      context.fillText(axis.name.slice(0, 18), across(place, width), height - 4);
-      context.fillStyle = ink("fg2");
-      context.textBaseline = "middle";
-      context.textAlign = place === axes.length - 1 ? "right" : "left";
-      const side = place === axes.length - 1 ? -5 : 5;
-      for (const tick of axis.ticks.slice(0, 12)) {
-        const at = turned.value.includes(axis.name) ? 1 - tick.at : tick.at;
-        context.fillText(tick.label.slice(0, 10), across(place, width) + side, up(at));
-      }
-    });
-  };
-  const turn = (x: number, y: number, width: number): void => {
-    if (y < 320) return;
-    const place = Math.round(((x - 50) / (width - 100)) * Math.max(1, axes.length - 1));
-    const name = axes[place]?.name;
-    if (name)
-      turned.value = turned.value.includes(name) ? turned.value.filter((one) => one !== name) : [...turned.value, name];
-  };
-  return <Canvas height={360} label={w("parallel")} draw={draw} pick={turn} />;
+  return <ParallelLines axes={axes} rows={ranked(study, target)} label={w("parallel")} height={360} best />;
 }
 
 export function Slice({ study, name, target }: { study: StudyColumns; name: string; target: number }) {

@@ -1,15 +1,10 @@
 // A study as columns, and what the charts need of it: positions on axes, ranks by quality, filters.
+import { type Axis, axisOf, numberAxis, spread } from "../charts/axis";
 import { num } from "../format/number";
 import type { StudyColumns } from "../types.gen";
 
+export { type Axis, spread } from "../charts/axis";
 export type Row = number; // a place in the columns
-
-/** Where a value lies on an axis, from 0 to 1; NaN when it has no place. */
-export interface Axis {
-  name: string;
-  at: (row: Row) => number;
-  ticks: { at: number; label: string }[];
-}
 
 export function value(study: StudyColumns, row: Row, target = 0): number {
   const one = study.values[target]?.[row];
@@ -48,59 +43,13 @@ export function bestSoFar(study: StudyColumns, target = 0): { x: number[]; y: nu
 /** The axis of a parameter: numbers by size or by exponent, words by their order. */
 export function parameterAxis(study: StudyColumns, name: string): Axis {
   const column = study.params[study.parameters.indexOf(name)] ?? [];
-  const given = column.filter((one) => one !== null);
-  if (given.some((one) => typeof one !== "number")) {
-    const words = [...new Set(given.map(String))].sort();
-    const place = (word: string): number => (words.length < 2 ? 0.5 : words.indexOf(word) / (words.length - 1));
-    return {
-      name,
-      at: (row) => (column[row] === null || column[row] === undefined ? NaN : place(String(column[row]))),
-      ticks: words.map((word) => ({ at: place(word), label: word })),
-    };
-  }
-  const numbers = given as number[];
-  return {
-    name,
-    ...scale(numbers, study.log.includes(name), (row) => (column[row] === null ? NaN : Number(column[row]))),
-  };
+  return axisOf(name, column as (number | string | boolean | null)[], study.log.includes(name));
 }
 
 export function targetAxis(study: StudyColumns, target = 0): Axis {
   // Of complete trials alone: one that ran away before it was pruned would press all others into one line.
   const numbers = ranked(study, target).map((row) => value(study, row, target));
-  return { name: study.targets[target], ...scale(numbers, spread(numbers), (row) => value(study, row, target)) };
-}
-
-/** Values over several powers of ten, all above zero, are seen by their exponent. */
-export function spread(numbers: number[]): boolean {
-  if (!numbers.length) return false;
-  let least = Infinity;
-  let most = -Infinity;
-  for (const one of numbers) {
-    least = Math.min(least, one);
-    most = Math.max(most, one);
-  }
-  return least > 0 && most / least > 100;
-}
-
-function scale(numbers: number[], log: boolean, of: (row: Row) => number): Omit<Axis, "name"> {
-  let low = Infinity;
-  let high = -Infinity;
-  for (const one of numbers) {
-    low = Math.min(low, one);
-    high = Math.max(high, one);
-  }
-  const by = log && low > 0 ? Math.log10 : (x: number): number => x;
-  const [begin, end] = [by(low), by(high)];
-  const at = (x: number): number => (end > begin ? (by(x) - begin) / (end - begin) : 0.5);
-  const shown = (x: number): string => Number(x.toPrecision(3)).toString();
-  const ticks = numbers.length
-    ? [0, 0.25, 0.5, 0.75, 1].map((part) => {
-        const x = begin + part * (end - begin);
-        return { at: part, label: shown(log && low > 0 ? 10 ** x : x) };
-      })
-    : [];
-  return { at: (row) => at(of(row)), ticks };
+  return numberAxis(study.targets[target], numbers, spread(numbers), (row) => value(study, row, target));
 }
 
 /** Rows that fit: every word must occur; `state:pruned`, `lr<0.01` and `loss>1` narrow by value. */

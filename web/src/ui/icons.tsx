@@ -4,6 +4,8 @@ import type { VNode } from "preact";
 const PATHS = {
   mark: <path d="M2 3.5h4.5v4.5H11v4.5h3" />,
   runs: <path d="M2.5 4h11M2.5 8h11M2.5 12h7" />,
+  pin: <path d="M5.500 2h5M6.500 2v4.500L4.500 9.500h7L9.500 6.500V2M8 9.500V14" />,
+  parallel: <path d="M3 2.500v11M8 2.500v11M13 2.500v11M3 11l5-6 5 4M3 5l5 6 5-5" />,
   debug: (
     <>
       <circle cx="4" cy="3.5" r="1.7" />

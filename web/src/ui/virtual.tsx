@@ -15,9 +15,15 @@ export interface VirtualProps {
   [attribute: string]: unknown;
 }
 
-export function Virtual({ total, rowHeight, keep, row, ended, holder, ...rest }: VirtualProps) {
-  const own = useRef<HTMLDivElement>(null);
-  const element = holder ?? own;
+/** Which rows of one height are in sight, with a few more on either side: [first, behind the last]. `keep` is scrolled
+ * into sight when it changes; `head` pixels at the top are covered by a header that stays. */
+export function useInSight(
+  element: RefObject<HTMLElement | null>,
+  total: number,
+  rowHeight: number,
+  keep = -1,
+  head = 0,
+): [number, number] {
   const at = useSignal({ top: 0, height: 600 });
   useEffect(() => {
     const one = element.current;
@@ -38,11 +44,18 @@ export function Virtual({ total, rowHeight, keep, row, ended, holder, ...rest }:
     const one = element.current;
     if (!one || keep < 0) return;
     const top = keep * rowHeight;
+    const inside = one.clientHeight - head;
     if (top < one.scrollTop) one.scrollTop = Math.max(0, top - rowHeight);
-    else if (top + rowHeight > one.scrollTop + one.clientHeight) one.scrollTop = top - one.clientHeight + 3 * rowHeight;
+    else if (top + rowHeight > one.scrollTop + inside) one.scrollTop = top - inside + 3 * rowHeight;
   }, [keep, total]);
   const first = Math.max(0, Math.floor(at.value.top / rowHeight) - 6);
-  const last = Math.min(total, Math.ceil((at.value.top + at.value.height) / rowHeight) + 6);
+  return [Math.min(first, total), Math.min(total, Math.ceil((at.value.top + at.value.height) / rowHeight) + 6)];
+}
+
+export function Virtual({ total, rowHeight, keep, row, ended, holder, ...rest }: VirtualProps) {
+  const own = useRef<HTMLDivElement>(null);
+  const element = holder ?? own;
+  const [first, last] = useInSight(element, total, rowHeight, keep);
   useEffect(() => {
     if (last >= total) ended?.();
   }, [last >= total, total]);

@@ -134,7 +134,7 @@ class MindSporeAdapter(Facts, MindSporeReplayer):
         self._listener, self.flow, self.operators, self.cells = listener, flow, operators, cells
         self.level, self.on_network = "op", None
         self.network_ran, self.forwards, self.depth, self._result = False, 0, 0, None
-        self.updates, self._heard = Updates(self), set()
+        self.updates, self._heard = Updates(self, rerun=True), set()
 
     def adopt(self, model: object, optimizer: object | None = None) -> None:
         if isinstance(model, nn.Cell):

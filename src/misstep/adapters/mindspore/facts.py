@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from misstep.adapters.mindspore import tensors
 from misstep.adapters.mindspore.names import OPTIMIZERS, Names
 from misstep.adapters.timing.clock import Clock
+from misstep.adapters.timing.compilations import Compilations
 from misstep.adapters.timing.loaders import Loaders
 from misstep.core import segments
 from misstep.core.cells import BACKWARD, BETWEEN, FORWARD, OPTIMIZER, PHASE, Cells
@@ -40,6 +41,10 @@ class Facts:
     @property
     def loaders(self) -> Loaders:
         return self.seams.loaders
+
+    @property
+    def compilations(self) -> Compilations:
+        return self.seams.compilations
 
     def enters(self, phase: int) -> None:
         """Training is busy with this now: for the flight recorder, and for the clock."""

@@ -23,10 +23,11 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 from torch.utils.data import get_worker_info
 
-from misstep.adapters.base import Defaults, Extension, Listener, SessionPort, TrainingStopped, Traits
+from misstep.adapters.base import USUAL, Defaults, Extension, Listener, SessionPort, TrainingStopped, Traits
 from misstep.adapters.pytorch import tensors
 from misstep.adapters.pytorch.compiled.calls import CompiledCalls
 from misstep.adapters.pytorch.compiled.lines import inside_generated
+from misstep.adapters.pytorch.facts.seam import FactSeam
 from misstep.adapters.pytorch.names import Names
 from misstep.adapters.pytorch.quietly import Quietly
 from misstep.adapters.pytorch.recording import TorchWitness, watch_collectives
@@ -60,16 +61,14 @@ class PyTorchAdapter(Defaults):
     name = "pytorch"
 
     def __init__(self) -> None:
-        self.inert = True
-        self.live = False
+        self.inert, self.live = True, False
         self.level: Level = "off"
         self.in_backward = False
         self.updating: int | None = None
         """The node of the optimizer whose step runs now."""
         self.network_ran = False
         """A network with gradients has run since the last update: what follows outside of modules is the loss."""
-        self.thread = 0
-        self.cost_ns = 0
+        self.thread = self.cost_ns = 0
         self.cells: Cells = no_cells()
         """Where training is, for the flight recorder."""
         self.clock = Clock(self)
@@ -81,6 +80,7 @@ class PyTorchAdapter(Defaults):
         self.steps = StepSeam(self)
         self.tape = Tape(self)
         self.compiled = CompiledCalls(self)
+        self.compilations = self.compiled.report
         self.moving: set[int] = set()
         """Ids of the weights the optimizer about to step will move."""
         self.search: SampleSearch | None = None
@@ -103,12 +103,12 @@ class PyTorchAdapter(Defaults):
     # ── life ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def extend(self, session: SessionPort) -> Extension:
-        self.compiled.may_replay = bool(session.settings.replay)
+        self.compiled.extend(session)
         return Extension()
 
     @property
     def traits(self) -> Traits:
-        return Traits(shadowed=self.compiled.shadowing)
+        return _SHADOWED if self.compiled.shadowing else USUAL
 
     def witness(self) -> TorchWitness:
         return TorchWitness(self)
@@ -121,7 +121,7 @@ class PyTorchAdapter(Defaults):
         self.modules.install()
         self.loader.install()
         self._undo += [self.modules.remove, self.loader.remove]
-        self._undo += self.steps.install()
+        self._undo += [*self.steps.install(), *self.facts.install()]
         self._undo += [*watch_loaders(self), watch_collectives(self), self.compiled.install()]
         if not _fork_handler:
             os.register_at_fork(after_in_child=self._forked)
@@ -139,7 +139,7 @@ class PyTorchAdapter(Defaults):
         self.seer.row_of_memory = self.operators.row_of
         self.names = Names(self.catalog)
         self.steps = StepSeam(self)
-        self.tape = Tape(self)  # what it learned of one program does not hold for the next
+        self.facts, self.tape = FactSeam(self), Tape(self)  # what they learned does not hold for the next program
 
     def leave_step(self, error: BaseException | None = None) -> None:
         self.guarded("at the end", self.steps.close)
@@ -396,4 +396,5 @@ class PyTorchAdapter(Defaults):
                 self.frame.trace(row, self.operators.row_of(value))
 
 
+_SHADOWED = Traits(shadowed=True)
 _fork_handler: list[bool] = []

@@ -30,6 +30,7 @@ class QuietListener:
     """Hears the replay in the session's stead and does nothing about it, except for our own failures."""
 
     stepping = False
+    shows_loss = True
 
     def __init__(self, real: Listener, frame: Frame) -> None:
         self.catalog = real.catalog

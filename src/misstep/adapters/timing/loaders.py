@@ -22,6 +22,8 @@ class Loaders:
         """Records of batches made on the training thread."""
         self._facts: list[dict[str, Any]] = []
         self._told = 0
+        self.changes: list[dict[str, Any]] = []
+        """What was changed on trial, and nobody was told of."""
         self._lanes: list[OfLoader] = []
         self._stages: dict[tuple[int, int], dict[str, Any]] = {}
         self._news = False
@@ -30,6 +32,14 @@ class Loaders:
         """A data loader is used for the first time; its number."""
         self._facts.append({"loader": len(self._facts), **facts})
         return len(self._facts) - 1
+
+    def changed(self, **facts: Any) -> None:
+        """Something was carried out that is being tried."""
+        self.changes.append(facts)
+
+    def known(self) -> list[dict[str, Any]]:
+        """The loaders met so far."""
+        return self._facts
 
     def new_facts(self) -> list[dict[str, Any]]:
         """Loaders nobody was told of."""

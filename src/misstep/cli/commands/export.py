@@ -33,6 +33,7 @@ _ENDINGS = {"npz": ".npz", "safetensors": ".safetensors", "ckpt": ".ckpt", "pth"
 @option("--format", "kind", default="npy", show_default=True, text=filewords.HELP_FORMAT)
 @option("--to", "where", metavar="PATH", text=filewords.HELP_TO)
 def command(*, thing: str, kind: str, where: str | None) -> int:
+    from misstep.store.boundary import plain_name
     from misstep.store.foreign.export import export
     from misstep.store.foreign.mindspore.layout import write_mindspore_dump
     from misstep.store.foreign.sniff import source_of
@@ -43,7 +44,9 @@ def command(*, thing: str, kind: str, where: str | None) -> int:
     missing: list[str] = []
     if configured is None or configured.spec.saved != "statistic":
         source, missing = readable(source)
-    path = where or (configured.path if configured else "") or f"misstep-export{_ENDINGS.get(kind, '')}"
+    # A run may come from somebody else: where it wanted its dump is taken only when it is a name right here.
+    own = configured.path if configured and plain_name(configured.path) else ""
+    path = where or own or f"misstep-export{_ENDINGS.get(kind, '')}"
     if configured is None:
         export(source, path, format=kind)
     else:
@@ -57,6 +60,8 @@ def command(*, thing: str, kind: str, where: str | None) -> int:
             config=configured.plain,
         )
     click.echo(filewords.WROTE(path=path))
+    if configured and not where and not own:
+        click.echo(f"misstep: {filewords.CONFIGURED_ELSEWHERE(path=configured.path)}", err=True)
     for problem in missing[:_MOST_PROBLEMS]:
         click.echo(f"misstep: {problem}", err=True)
     if missing:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import webbrowser
 from pathlib import Path
 from urllib.parse import quote
@@ -25,6 +24,7 @@ from misstep.cli.render.text import terminal
 from misstep.diagnosis.crash.explain import explain
 from misstep.errors import FormatError, RunNotFound, need
 from misstep.sentences.cli import crash as crashwords
+from misstep.store.atomic import copy_file
 from misstep.store.bundle.open import open_bundle
 from misstep.store.bundle.write import RECORDS, is_bundle
 from misstep.store.foreign.mindspore.graph_run import GRAPH
@@ -101,7 +101,7 @@ def _serve(path: Path) -> int:
         # Unpacked it is a run directory, and the hub finds the record where a run keeps its own.
         records = bundle.run.path / RECORDS
         records.mkdir()
-        shutil.copyfile(path, records / f"{bundle.kind}.zip")
+        copy_file(path, records / f"{bundle.kind}.zip")
         with start_hub(bundle.run.path.parent) as hub:
             page = f"{hub.url}/runs/{quote(bundle.run.name)}/crash/{quote(bundle.kind)}#token={hub.token}"
             click.echo(crashwords.SERVING(page=page))

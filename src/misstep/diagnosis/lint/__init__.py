@@ -17,7 +17,7 @@ from misstep.diagnosis.lint import rules  # noqa: F401  (registers them)
 from misstep.diagnosis.lint.rule import RULES, Remark, Rule, remarks_of
 from misstep.diagnosis.lint.source import Source, parse_source, python_files, read_source
 from misstep.errors import LintError, nearest
-from misstep.sentences import lint as sentences
+from misstep.sentences.advice import lint as sentences
 
 __all__ = ["RULES", "LintError", "Remark", "Report", "Rule", "lint_paths", "lint_text"]
 

@@ -20,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 
 from misstep.errors import LintError
-from misstep.sentences import lint as sentences
+from misstep.sentences.advice import lint as sentences
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = ast.Module | Function

@@ -18,14 +18,17 @@ from misstep.store.reading.reader import Run
 TAGS = ("loss", "learning_rate", "gradient_norm", "seconds", "loss_scale", "overhead")
 
 
-def scalars(run: Run, tag: str, rank: int, *, points: int) -> ScalarSeries:
+def scalars(run: Run, tag: str, rank: int, *, points: int, timed: bool = False) -> ScalarSeries:
     """A curve of the steps, thinned so that every bucket keeps its least and its greatest."""
     if tag not in TAGS:
         raise AddressError(f"no curve is called {tag!r}{nearest(tag, TAGS)}", address=tag)
     # Step 0 is what was there before training: it took no time, and a curve that begins at zero would hide the rest.
     all_steps = [step for step in run.steps(rank) if step.seconds or tag not in ("seconds", "overhead")]
     steps = [(step.number, getattr(step, tag)) for step in all_steps if getattr(step, tag) is not None]
+    if tag == "overhead":  # a step that took no time of its own: more than all of it cannot be ours
+        steps = [(step, min(share, 1.0)) for step, share in steps]
     kept = _thinned(steps, points)
+    ends = {step.number: max(0.0, step.time - run.info.started) for step in all_steps} if timed else {}
     return ScalarSeries(
         tag=tag,
         rank=rank,
@@ -33,6 +36,7 @@ def scalars(run: Run, tag: str, rank: int, *, points: int) -> ScalarSeries:
         y=tuple(number(y) for _, y in kept),
         total=len(steps),
         method="all" if len(kept) == len(steps) else "min-max",
+        time=tuple(ends[x] for x, _ in kept) if timed else (),
     )
 
 

@@ -125,7 +125,7 @@ def is_of(request: Request, run: Run) -> bool:
 
 
 async def _runs(hub: Hub, request: Request) -> Response:
-    return json_response(await asyncio.to_thread(hub.runs))
+    return json_response(await asyncio.to_thread(hub.runs, max(0, asked.integer(request, "newest", 0))))
 
 
 async def _run(hub: Hub, request: Request) -> Response:
@@ -155,7 +155,8 @@ async def _scalars(hub: Hub, request: Request) -> Response:
     run = hub.reader(_name(request))
     tags = request.query_params.getlist("tag") or ["loss"]
     rank, points = asked.integer(request, "rank", min(run.ranks, default=0)), asked.integer(request, "points", 2000)
-    return json_response([curves.scalars(run, tag, rank, points=points) for tag in tags[:50]])
+    timed = request.query_params.get("time") == "1"
+    return json_response([curves.scalars(run, tag, rank, points=points, timed=timed) for tag in tags[:50]])
 
 
 async def _stats(hub: Hub, request: Request) -> Response:
@@ -305,7 +306,7 @@ async def _snapshot(hub: Hub, request: Request) -> Response:
         {
             "session": hub.bus.session,
             "seq": hub.bus.seq,
-            "runs": hub.runs().runs,
+            "runs": hub.live_runs(),
             "states": [run.state() for run in hub.live.values() if run.ranks],
         }
     )

@@ -5,19 +5,21 @@ The list and every open run are read again at most a few times a second, however
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable
 from pathlib import Path
 
 from misstep.core.finding import Verdict
 from misstep.errors import RunNotFound, nearest
-from misstep.hub.listing.glances import Glance, Glances
-from misstep.protocol.views import RunBrief, number
+from misstep.hub.listing.glances import Glances
+from misstep.hub.listing.parameters import parameters_of
+from misstep.protocol.views import Number, RunBrief, number
 from misstep.sentences import verdict as texts
 from misstep.sentences.text import said
 from misstep.store.layout import is_run
+from misstep.store.listing import Listed, RunListing
 from misstep.store.reading.reader import Run
-from misstep.store.runs import RunSummary, list_runs
 
 REFRESH_SECONDS = 0.2
 OPEN_RUNS = 64
@@ -29,16 +31,40 @@ class RunFolder:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._open: dict[str, tuple[Run, float, tuple[int, int]]] = {}
+        self.listing = RunListing(directory)
         self._list: tuple[float, list[RunBrief]] = (0.0, [])
+        self._lines: dict[str, tuple[Listed, RunBrief]] = {}
         self._glances = Glances()
 
     def briefs(self) -> list[RunBrief]:
         """Every run, as its directory tells it."""
-        now = time.monotonic()
-        if now - self._list[0] > REFRESH_SECONDS:
-            briefs = [_brief(one, self._glances.of(one.path, one.ranks)) for one in list_runs(self.directory)]
-            self._list = (now, briefs)
+        if time.monotonic() - self._list[0] > REFRESH_SECONDS:
+            briefs = [self._line(one) for one in self.listing.all()]
+            # From its end: with thousands of runs reading them takes longer than they may be kept.
+            self._list = (time.monotonic(), briefs)
         return self._list[1]
+
+    def newest(self, count: int) -> tuple[list[RunBrief], int]:
+        """The runs begun last, and how many there are."""
+        some, total = self.listing.newest(count)
+        return [self._line(one) for one in some], total
+
+    def brief(self, name: str) -> RunBrief | None:
+        """One run's line; None for a name that is not in the folder."""
+        path = self.listing.path_of(name)
+        return None if path is None else self._line(self.listing.one(path))
+
+    def forget(self) -> None:
+        """Somebody changed the folder through us: the next who asks gets it as it is now."""
+        self._list = (0.0, [])
+
+    def _line(self, listed: Listed) -> RunBrief:
+        """Made once for a run that has ended: its parameters and its curve do not change any more."""
+        name = listed.summary.name
+        known = self._lines.get(name)
+        if known is None or known[0] is not listed:
+            known = self._lines[name] = (listed, _brief(listed, self._glances))
+        return known[1]
 
     def open(self, name: str, *, elsewhere: Path | None = None, also: Iterable[str] = ()) -> Run:
         """The run of that name, refreshed; `elsewhere` is where a live run outside of the folder says it writes.
@@ -54,7 +80,7 @@ class RunFolder:
                 run.refresh()
                 self._open[name] = (run, time.monotonic(), made)
             return run
-        paths = {summary.name: summary.path for summary in list_runs(self.directory)}
+        paths = {path.name: path for path in self.listing.paths()}
         if elsewhere is not None and is_run(elsewhere):
             paths.setdefault(name, elsewhere)
         if name not in paths:
@@ -67,7 +93,9 @@ class RunFolder:
         return run
 
 
-def _brief(summary: RunSummary, glance: Glance) -> RunBrief:
+def _brief(listed: Listed, glances: Glances) -> RunBrief:
+    summary, labels = listed.summary, listed.labels
+    glance = glances.of(summary.path, summary.ranks)
     # The earliest birth of all ranks, as everywhere; the journals are in the order in which it was written down.
     found = _born(summary.first_bad, len(summary.ranks)) if summary.first_bad else glance.found
     return RunBrief(
@@ -82,11 +110,20 @@ def _brief(summary: RunSummary, glance: Glance) -> RunBrief:
         host=summary.host,
         command=summary.command,
         hits=glance.hits,
-        spark=glance.losses,
+        spark=tuple(_drawn(loss) for loss in glance.losses),
         found=said(found, "en"),
         found_zh=said(found, "zh"),
         bad=summary.first_bad.kind if summary.first_bad else "",
+        params=parameters_of(summary.command, directory=summary.directory, started=summary.started, host=summary.host),
+        tags=labels.tags,
+        note=labels.note,
+        pinned=labels.pinned,
     )
+
+
+def _drawn(loss: Number | None) -> Number | None:
+    """Four digits are more than eighteen pixels can show, and a third of the list's bytes."""
+    return float(f"{loss:.4g}") if isinstance(loss, float) and math.isfinite(loss) else loss
 
 
 def _born(verdict: Verdict, ranks: int) -> str:

@@ -70,7 +70,7 @@ async def _welcome(hub: Hub, socket: WebSocket, lock: asyncio.Lock, client: Clie
     if hello.resume is not None:
         missed = bus.since(hello.resume.session, hello.resume.seq)
     resumed = missed is not None
-    welcome = m.Welcome(bus.session, bus.seq, __version__, caps=CAPABILITIES, resumed=resumed, runs=hub.runs().runs)
+    welcome = m.Welcome(bus.session, bus.seq, __version__, caps=CAPABILITIES, resumed=resumed, runs=hub.live_runs())
     await _send(socket, lock, welcome)
     if missed is not None:
         client.replay(missed)

@@ -21,7 +21,7 @@ from misstep.migration.scan.reading import Called, Reading
 from misstep.migration.scan.report import tensor_methods
 from misstep.migration.scan.walk import read_calls
 from misstep.migration.scan.writing import edit_call
-from misstep.sentences import porting as sentences
+from misstep.sentences.migrating import porting as sentences
 
 MARK = "# misstep:"
 

@@ -44,6 +44,10 @@ HELP_IDLE = Text(
     "Exit after this many seconds without a live run or client.", "无进行中的训练或客户端多少秒后自动退出。"
 )
 HELP_OPEN = Text("Open the page in a browser.", "在浏览器中打开页面。")
+HELP_DEMO = Text(
+    "Make four small PyTorch runs in missteps-demo/ (one breaks with NaN, one crashes) and open the page on them.",
+    "在 missteps-demo/ 中生成四个 PyTorch 小训练（一个出现 NaN，一个崩溃），并打开页面查看。",
+)
 HELP_QUIET = Text("Print nothing.", "不输出任何内容。")
 HELP_RANK = Text("Only this rank; all when left out.", "仅此逻辑卡；省略则为全部。")
 HELP_WAIT = Text("Wait until the run pauses again.", "等待训练再次暂停。")
@@ -57,6 +61,11 @@ HELP_LIMIT = Text("How many to show.", "显示多少条。")
 HELP_COMMANDS = Text("Run these commands and exit; may be repeated.", "执行这些命令后退出；可重复。")
 
 OPEN = Text("open {page}  ·  misstep debug last", "请打开 {page}  ·  misstep debug last")
+DEMO_RUN = Text("making run {at} of {of}: {run}", "正在生成第 {at}/{of} 个训练：{run}")
+DEMO_FAILED = Text(
+    "the demonstration could not train {run}: {why}; check the installation:  misstep env",
+    "示例训练 {run} 未能完成：{why}；请检查安装：  misstep env",
+)
 SERVING = Text("misstep: open {page}", "misstep：请打开 {page}")
 DRY = Text("would hit {hits} of {tensors} tensors now", "现在会命中 {tensors} 个张量中的 {hits} 个")
 NO_HITS = Text("no hits", "没有命中")

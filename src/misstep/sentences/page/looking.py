@@ -5,6 +5,7 @@ from __future__ import annotations
 from misstep.sentences.text import Text
 
 WORDS: dict[str, Text] = {
+    "compare.keep": Text("Keep this tensor and run two steps", "保留该张量并执行两个轮次"),
     "compare.cosine": Text("cosine", "余弦"),
     "compare.maxAbs": Text("max abs", "最大绝对差"),
     "compare.maxRel": Text("max rel", "最大相对差"),
@@ -99,6 +100,9 @@ WORDS: dict[str, Text] = {
     "role.loss": Text("loss", "损失"),
     "role.output": Text("outputs", "输出"),
     "role.param": Text("parameters", "参数"),
+    "scalars.across": Text("Along", "横轴"),
+    "scalars.acrossStep": Text("step", "轮次"),
+    "scalars.acrossTime": Text("time", "时间"),
     "scalars.add": Text("add a run…", "添加训练…"),
     "scalars.apart": Text("Loss against {base}", "损失与 {base} 的偏差"),
     "scalars.backward": Text(
@@ -108,6 +112,8 @@ WORDS: dict[str, Text] = {
     "scalars.choose": Text(
         "Choose two runs or more in the list at the top left.", "请在左上角的列表中选择两个或更多训练。"
     ),
+    "scalars.clipped": Text("{n} outliers beyond the axis", "{n} 个离群值超出坐标范围"),
+    "scalars.clippedHelp": Text("Show every value", "显示全部数值"),
     "scalars.comparePage": Text("own page", "独立页面"),
     "scalars.first": Text("leaves 1 ‰ at step {step} ({gap}).", "在轮次 {step} 超出 1 ‰（{gap}）。"),
     "scalars.forward": Text(
@@ -123,6 +129,8 @@ WORDS: dict[str, Text] = {
     "scalars.scale": Text("Scale", "坐标"),
     "scalars.smooth": Text("smooth", "平滑"),
     "scalars.thinned": Text("{total} → {shown} points (min–max)", "{total} → {shown} 点（最小–最大）"),
+    "scalars.unclipped": Text("Clip outliers", "裁剪离群值"),
+    "scalars.unzoom": Text("All steps", "全部轮次"),
     "scalars.within": Text("within 1 ‰ at every step.", "所有轮次均在 1 ‰ 以内。"),
     "scale.linear": Text("linear", "线性"),
     "scale.log": Text("log", "对数"),
@@ -220,6 +228,10 @@ WORDS: dict[str, Text] = {
     "time.none": Text(
         "No tensor of this step was recorded; `misstep run --level op` records every operator.",
         "该轮次没有记录张量；用 `misstep run --level op` 可记录每个算子。",
+    ),
+    "time.underWay": Text(
+        "Step {step} is still under way; its operators stand here when it ends.",
+        "轮次 {step} 尚在进行；结束后将在此显示其算子。",
     ),
     "time.operators": Text("operators", "算子"),
     "time.pause": Text("Pause", "暂停"),

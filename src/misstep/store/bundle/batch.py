@@ -6,6 +6,7 @@ digest of its bytes; what does not match its digest is not read.
 
 from __future__ import annotations
 
+import math
 import mmap
 import struct
 import zlib
@@ -137,7 +138,7 @@ def _read(data: bytes, begin: int) -> tuple[int, int, list[BatchTensor]] | None:
         plain = from_json(facts)
         tensors = [_tensor(data, begin, *one) for one in plain["tensors"]]
         return sequence, int(plain["step"]), tensors
-    except (ValueError, KeyError, TypeError, struct.error):
+    except (ValueError, KeyError, TypeError, IndexError, OverflowError, AttributeError, struct.error):
         return None
 
 
@@ -145,7 +146,7 @@ def _tensor(data: bytes, begin: int, dtype: str, shape: list[int], at: int, dige
     values = None
     kind = dtype_named(dtype)
     if at >= 0 and kind is not None:
-        count = int(np.prod(shape, dtype=np.int64))
+        count = math.prod(shape)
         values = np.frombuffer(data, kind, count, begin + at).reshape(shape)
         if digest and _digest(values) != digest:
             raise ValueError("the batch was being written when the process ended")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
+import shutil
 import tempfile
 import time
 import zipfile
@@ -13,6 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from misstep.errors import FormatError
+from misstep.store.boundary import TooMuch, json_object, plain_name, reading, unpacked, whole_number
 from misstep.store.bundle.write import FORMAT, MANIFEST
 from misstep.store.codec import from_json
 from misstep.store.journal import unseal
@@ -83,19 +86,14 @@ def open_bundle(path: Path | str) -> Bundle:
     path = Path(path)
     folder = tempfile.TemporaryDirectory(prefix="misstep-")
     try:
-        with zipfile.ZipFile(path) as archive:
-            manifest = from_json(archive.read(MANIFEST))
-            if manifest.get("format", 0) > FORMAT:
+        with reading(path, "flight record of misstep"), zipfile.ZipFile(path) as archive:
+            manifest = json_object(unpacked(archive, MANIFEST))
+            if whole_number(manifest.get("format", 0), "a format") > FORMAT:
                 raise FormatError(f"{path} was written by a later misstep:  pip install -U misstep", path=str(path))
-            manifest["run"] = PurePosixPath(str(manifest.get("run") or "run")).name
-            _unpack(archive, Path(folder.name) / manifest["run"])
-        return Bundle(path, manifest, folder)
-    except (OSError, zipfile.BadZipFile, KeyError, ValueError) as error:
-        folder.cleanup()
-        raise FormatError(
-            f"{path} is no flight record of misstep, or was cut off ({error}); `misstep record last` makes a new one",
-            path=str(path),
-        ) from None
+            name = PurePosixPath(str(manifest.get("run") or "run")).name
+            manifest["run"] = name if plain_name(name) else "run"
+            _unpack(archive, Path(folder.name) / manifest["run"], room=_UNPACKED_AT_LEAST + 30 * path.stat().st_size)
+            return Bundle(path, manifest, folder)
     except BaseException:
         folder.cleanup()
         raise
@@ -116,18 +114,28 @@ def bundle_run(path: Path | str) -> Path:
 _UNPACKED: dict[Path, Bundle] = {}
 
 
-def _unpack(archive: zipfile.ZipFile, folder: Path) -> None:
+_UNPACKED_AT_LEAST = 256 << 20
+"""Bytes a record may unpack to, however small it is; beyond that thirty times its size."""
+_MOST_FILES = 10_000
+
+
+def _unpack(archive: zipfile.ZipFile, folder: Path, *, room: int) -> None:
     folder.mkdir()
-    for entry in archive.infolist():
+    entries = archive.infolist()
+    if len(entries) > _MOST_FILES or sum(entry.file_size for entry in entries) > room:
+        raise TooMuch(f"at most {_MOST_FILES:,} files of {room:,} bytes together")
+    for entry in entries:
         parts = PurePosixPath(entry.filename).parts
         if entry.is_dir() or ".." in parts or entry.filename.startswith(("/", "\\")):
             continue  # a bundle comes from somewhere else, and must not write anywhere else
         target = folder.joinpath(*parts)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(archive.read(entry))
+        with archive.open(entry) as packed, open(target, "xb") as out:
+            shutil.copyfileobj(packed, out, 1 << 20)
         # Readers take a journal that was touched just now for one that is being written.
-        moment = time.mktime((*entry.date_time, 0, 0, -1))
-        os.utime(target, (moment, moment))
+        with contextlib.suppress(ValueError, OverflowError):
+            moment = time.mktime((*entry.date_time, 0, 0, -1))
+            os.utime(target, (moment, moment))
 
 
 def _rank(run: Path, rank: int) -> RankRecord:
@@ -141,6 +149,7 @@ def _rank(run: Path, rank: int) -> RankRecord:
         record = from_json(_read(paths.directory / "record.json") or b"{}")
     except ValueError:
         record = {}
+    record = record if isinstance(record, dict) else {}
     stacks = {
         file.stem: file.read_text(encoding="utf-8", errors="replace")
         for file in (sorted(paths.stacks.glob("*.txt")) if paths.stacks.is_dir() else ())

@@ -114,9 +114,11 @@ def read_ring(path: Path) -> Recorded:
     _, version, cells_at, slots, slot_bytes, note_bytes, log_bytes, pid, started = _HEADER.unpack_from(data)
     if version > VERSION:
         raise RunTooNew(f"{path} was written by a later misstep:  pip install -U misstep", run=str(path.parent))
+    slots_at = NOTES_AT + 2 * note_bytes
+    if cells_at + 8 * cells.COUNT > NOTES_AT or slots * max(slot_bytes, _SLOT.size) > max(len(data) - NOTES_AT, 0) * 2:
+        raise RunDamaged(f"{path}: its header claims more than the file holds", run=str(path.parent))
     now = struct.unpack_from(f"<{cells.COUNT}q", data, cells_at)
     notes = [_read(data, NOTES_AT + place * note_bytes, note_bytes) for place in range(2)]
-    slots_at = NOTES_AT + 2 * note_bytes
     found = [_read(data, slots_at + place * slot_bytes, slot_bytes) for place in range(slots)]
     log_at = slots_at + slots * slot_bytes
     return Recorded(

@@ -22,7 +22,6 @@ import io
 import linecache
 import os
 import re
-import shutil
 import time
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -35,6 +34,7 @@ from misstep.core import cells
 from misstep.core.secrets import Scrubber
 from misstep.errors import RunError
 from misstep.store import statsfile
+from misstep.store.atomic import copy_file
 from misstep.store.bundle.batch import read_batch
 from misstep.store.bundle.machinecode import with_functions
 from misstep.store.bundle.ring import Recorded, read_ring
@@ -77,7 +77,7 @@ def write_bundle(
     for place in _exports(run):
         with contextlib.suppress(OSError):
             place.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(target, place / f"{run.name}-{kind}.zip")
+            copy_file(target, place / f"{run.name}-{kind}.zip")
     return target
 
 
@@ -99,7 +99,7 @@ def is_bundle(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return MANIFEST in archive.namelist()
-    except (OSError, zipfile.BadZipFile):
+    except Exception:  # whatever it is, it is no record of ours
         return False
 
 
@@ -297,7 +297,11 @@ def _add_values(
 
 def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
     if data:
-        archive.writestr(name, data)
+        # A zip knows no year before 1980, and a machine without a clock begins in 1970.
+        moment = max(time.localtime()[:6], (1980, 1, 1, 0, 0, 0))
+        info = zipfile.ZipInfo(name, moment)
+        info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o600 << 16
+        archive.writestr(info, data, compresslevel=6)
 
 
 def _exports(run: Path) -> Iterator[Path]:

@@ -9,6 +9,7 @@ consecutive values with the same tag and the dims of the whole. Scalars carry di
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import zlib
@@ -21,6 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misstep.errors import FormatError
+from misstep.store.atomic import whole_file
+from misstep.store.boundary import Damaged, behind, reading
 from misstep.store.checkpoint.record import Checkpoint, Held, unreadable
 from misstep.store.foreign import protobuf as pb
 from misstep.store.foreign.elements import PACKED_INT4, dtype_named, from_mindspore, name_of, to_mindspore
@@ -47,6 +50,8 @@ def read_mindspore_ckpt(path: str | Path, *, check: bool = True) -> Checkpoint:
     end, checksum = _without_crc(where, data, check=check)
     pieces: list[tuple[str, _Piece]] = []
     try:
+        if len(data) < 2:
+            raise pb.Malformed("it ends before its first value")
         for value in pb.fields(data, 0, end):
             if value.number != 1 or value.kind != pb.BYTES:
                 raise pb.Malformed(f"field {value.number} where a value should be")
@@ -59,12 +64,13 @@ def read_mindspore_ckpt(path: str | Path, *, check: bool = True) -> Checkpoint:
         ) from None
     tensors: dict[str, Held] = {}
     extras: dict[str, object] = {}
-    for name, piece in pieces:
-        if piece.type == "str":
-            content = b"".join(bytes(data[start:stop]) for start, stop in piece.spans)
-            extras[name] = content.decode("utf-32-le", "replace").rstrip("\0")
-        else:
-            tensors[name] = _held(where, data, name, piece)
+    with reading(where, "MindSpore checkpoint"):
+        for name, piece in pieces:
+            if piece.type == "str":
+                content = b"".join(bytes(data[start:stop]) for start, stop in piece.spans)
+                extras[name] = content.decode("utf-32-le", "replace").rstrip("\0")
+            else:
+                tensors[name] = _held(where, data, name, piece)
     return Checkpoint(where, "mindspore", tensors, extras, "right" if checksum else "absent")
 
 
@@ -82,8 +88,7 @@ def write_mindspore_ckpt(
     """
     where = Path(path)
     sums = 0
-    partial = where.with_name(where.name + ".partial")
-    with open(partial, "wb") as out:
+    with whole_file(where) as out:
         for name, array in arrays.items():
             for message in _messages(where, name, array, slice_bytes):
                 sums = zlib.crc32(message, sums) if crc else 0
@@ -94,8 +99,6 @@ def write_mindspore_ckpt(
             out.write(message)
         if crc:
             out.write(_CRC_MARK + sums.to_bytes(10, "big"))
-    # Only a whole file takes the name: a reader never meets half a checkpoint.
-    os.replace(partial, where)
 
 
 def _mapped(path: Path) -> memoryview:
@@ -163,7 +166,9 @@ def _held(path: Path, data: memoryview, name: str, piece: _Piece) -> Held:
     shape = tuple(piece.dims)
     if shape == (0,) and length == dtype.itemsize:
         shape = ()
-    count = int(np.prod(shape, dtype=np.int64)) if shape else 1
+    if len(shape) > 64 or any(size < 0 for size in shape):
+        raise Damaged(f"a shape of {name[:80]} of at most 64 sizes, none below zero")
+    count = math.prod(shape)
     if ours == PACKED_INT4 and shape:
         shape, count = _packed_shape(shape, length), length
     if count * dtype.itemsize != length:
@@ -180,12 +185,12 @@ def _held(path: Path, data: memoryview, name: str, piece: _Piece) -> Held:
             flat = np.frombuffer(b"".join(data[start:stop] for start, stop in piece.spans), dtype=kind)
         return flat.reshape(shape)
 
-    return Held(name, ours, shape, load)
+    return Held(name, ours, shape, behind(path, name[:80], load))
 
 
 def _packed_shape(shape: tuple[int, ...], length: int) -> tuple[int, ...]:
     """Two values share a byte along the last axis; some writers give the unpacked shape, some the packed one."""
-    if int(np.prod(shape)) == length:
+    if math.prod(shape) == length:
         return shape
     return (*shape[:-1], shape[-1] // 2) if shape[-1] % 2 == 0 else (length,)
 

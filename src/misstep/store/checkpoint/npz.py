@@ -6,9 +6,8 @@ numpy cannot name bfloat16 or float8 in a header, so their bits are written as u
 
 from __future__ import annotations
 
-import io
 import json
-import os
+import math
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,12 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from misstep.errors import FormatError
+from misstep.store.atomic import draft
+from misstep.store.boundary import Damaged, behind, json_object, reading, unpacked
 from misstep.store.checkpoint.record import Checkpoint, Held
 from misstep.store.foreign.elements import bits_of, dtype_named, name_of, needs_ml_dtypes
-from misstep.store.foreign.npyfile import as_type
+from misstep.store.foreign.npyfile import as_type, header_of
 
 _DTYPES = "__dtypes__"
+_HEAD = 10_012
+"""More than the longest header of a .npy that is read."""
 
 
 def looks_like_npz(path: Path, head: bytes) -> bool:
@@ -31,7 +33,7 @@ def looks_like_npz(path: Path, head: bytes) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
-    except zipfile.BadZipFile:
+    except Exception:  # a damaged zip is for `read_npz` or another reader to complain of
         return False
     return bool(names) and all(name.endswith(".npy") for name in names)
 
@@ -39,28 +41,22 @@ def looks_like_npz(path: Path, head: bytes) -> bool:
 def read_npz(path: str | Path) -> Checkpoint:
     """Every array of an .npz; pickled object arrays are refused."""
     where = Path(path)
-    try:
-        with zipfile.ZipFile(where) as archive:
-            members = [info for info in archive.infolist() if info.filename.endswith(".npy")]
-            named: dict[str, str] = {}
-            if f"{_DTYPES}.npy" in archive.namelist():
-                said = np.lib.format.read_array(io.BytesIO(archive.read(f"{_DTYPES}.npy")), allow_pickle=False)
-                named = json.loads(str(said))
-            tensors = {}
-            for info in members:
-                name = info.filename.removesuffix(".npy")
-                if name == _DTYPES:
-                    continue
-                with archive.open(info) as file:
-                    shape, dtype = _header(file)
-                if dtype.hasobject:
-                    raise FormatError(
-                        f"{where}: {name} holds pickled Python objects, which are not read", path=str(where)
-                    )
-                ours = named.get(name, name_of(dtype))
-                tensors[name] = Held(name, ours, shape, _loader(where, info.filename, ours))
-    except (zipfile.BadZipFile, ValueError) as wrong:
-        raise FormatError(f"{where} cannot be read as .npz: {wrong}", path=str(where)) from None
+    tensors = {}
+    with reading(where, ".npz"), zipfile.ZipFile(where) as archive:
+        named: dict[str, Any] = {}
+        if f"{_DTYPES}.npy" in archive.namelist():
+            named = json_object(str(_array(unpacked(archive, f"{_DTYPES}.npy"), where)))
+        for info in archive.infolist():
+            name = info.filename.removesuffix(".npy")
+            if name in (_DTYPES, info.filename):
+                continue
+            with archive.open(info) as file:
+                dtype, shape, _, start = header_of(file.read(_HEAD), where)
+            if start + math.prod(shape) * dtype.itemsize != info.file_size:
+                raise Damaged(f"{name[:80]} of {start + math.prod(shape) * dtype.itemsize:,} bytes, it has "
+                              f"{info.file_size:,}", offset=info.header_offset)  # fmt: skip
+            ours = str(named.get(name, name_of(dtype)))
+            tensors[name] = Held(name, ours, shape, behind(where, name[:80], _loader(where, info.filename, ours)))
     return Checkpoint(where, "npz", tensors)
 
 
@@ -69,10 +65,8 @@ def write_npz(path: str | Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
     >>> write_npz("model.npz", {"fc.weight": weight})
     """
-    where = Path(path)
-    partial = where.with_name(where.name + ".partial")
     named: dict[str, str] = {}
-    with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+    with draft(path) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         for name, array in arrays.items():
             ours = name_of(array.dtype)
             if needs_ml_dtypes(ours):
@@ -81,7 +75,6 @@ def write_npz(path: str | Path, arrays: Mapping[str, NDArray[Any]]) -> None:
             _write(archive, name, array)
         if named:
             _write(archive, _DTYPES, np.asarray(json.dumps(named)))
-    os.replace(partial, where)
 
 
 def _write(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
@@ -89,17 +82,16 @@ def _write(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
         np.lib.format.write_array(out, np.asarray(array), allow_pickle=False)
 
 
-def _header(file: object) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    version = np.lib.format.read_magic(file)
-    read: Any = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(file)
-    return shape, dtype
+def _array(raw: bytes, path: Path) -> NDArray[Any]:
+    dtype, shape, fortran, start = header_of(raw[:_HEAD], path)
+    return np.frombuffer(raw, dtype, math.prod(shape), start).reshape(shape, order="F" if fortran else "C")
 
 
 def _loader(path: Path, member: str, dtype: str) -> Callable[[], NDArray[Any]]:
     def load() -> NDArray[Any]:
-        with zipfile.ZipFile(path) as archive, archive.open(member) as file:
-            array = np.lib.format.read_array(file, allow_pickle=False)
+        with zipfile.ZipFile(path) as archive:
+            info = archive.getinfo(member)
+            array = _array(unpacked(archive, info, limit=info.file_size), path)
         return as_type(array, dtype) if dtype_named(dtype) is not None else array
 
     return load

@@ -9,6 +9,7 @@ metadata under `misstep.dtypes`, and come back as they were. MindSpore marks pac
 from __future__ import annotations
 
 import json
+import math
 import mmap
 import os
 import struct
@@ -20,6 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misstep.errors import FormatError
+from misstep.store.atomic import whole_file
+from misstep.store.boundary import Damaged, json_object, reading, whole_number
 from misstep.store.checkpoint.record import Checkpoint, Held, unreadable
 from misstep.store.foreign.elements import PACKED_INT4, dtype_named, from_safetensors, name_of, to_safetensors
 
@@ -34,45 +37,102 @@ def looks_like_safetensors(head: bytes) -> bool:
 
 
 def read_safetensors(path: str | Path) -> Checkpoint:
-    """Every tensor of a safetensors file, mapped."""
+    """Every tensor of a safetensors file, mapped, once its header has passed every check of the format."""
     where = Path(path)
-    with open(where, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        head = file.read(9)
-        if not looks_like_safetensors(head):
-            raise FormatError(f"{where} is no safetensors file", path=str(where))
-        length = struct.unpack("<Q", head[:8])[0]
-        file.seek(8)
-        text = file.read(length)
-        data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) if size else memoryview(b"")
-    try:
-        header: dict[str, Any] = json.loads(text)
-    except ValueError as wrong:
-        raise FormatError(
-            f"{where}: the header is no JSON ({wrong}); the file was cut short", path=str(where)
-        ) from None
-    metadata: dict[str, str] = header.pop("__metadata__", {})
-    real: dict[str, str] = json.loads(metadata.get(_DTYPES_KEY, "{}"))
-    tensors = {}
-    for name, said in sorted(header.items(), key=lambda item: item[1]["data_offsets"][0]):
-        ours = real.get(name) or from_safetensors(said["dtype"])
-        if metadata.get(name) == "Int4":
-            ours = PACKED_INT4
-        dtype = dtype_named(ours) if ours else None
-        if ours is None or dtype is None:
-            why = f"its element type {said['dtype']} is unknown here"
-            tensors[name] = unreadable(name, str(said["dtype"]), tuple(said["shape"]), why)
-            continue
-        start, stop = (8 + length + offset for offset in said["data_offsets"])
-        shape = tuple(said["shape"][:-1] if name in real and dtype.itemsize == 16 else said["shape"])
-        count = int(np.prod(shape, dtype=np.int64)) if shape else 1
-        if stop > size or stop - start != count * dtype.itemsize:
-            raise FormatError(f"{where}: {name} does not fit into the file; it was cut short", path=str(where))
-        tensors[name] = Held(name, ours, shape, _loader(data, dtype, start, count, shape))
+    with reading(where, "safetensors header"):
+        with open(where, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            head = file.read(9)
+            if not looks_like_safetensors(head):
+                raise FormatError(f"{where} is no safetensors file", path=str(where))
+            length = struct.unpack("<Q", head[:8])[0]
+            if 8 + length > size:
+                raise Damaged(f"a header of {length:,} bytes, {size - 8:,} are there", offset=0)
+            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        header = _parsed(bytes(data[8 : 8 + length]))
+        metadata = _strings(header.pop("__metadata__", {}))
+        real = _strings(json_object(metadata.get(_DTYPES_KEY, "{}")))
+        tensors = {}
+        end = 0
+        for name, said in sorted(header.items(), key=_begin):
+            start, stop, shape = _place(name, said, end, offset=8 + length)
+            end = stop
+            tensors[name] = _held(where, data, name, said, real.get(name), 8 + length + start, stop - start, shape,
+                                  packed=metadata.get(name) == "Int4")  # fmt: skip
+        if 8 + length + end != size:
+            raise Damaged(f"the end of the file, {size - 8 - length - end:,} bytes are left", offset=8 + length + end)
     extras: dict[str, object] = {
         key: value for key, value in metadata.items() if key != _DTYPES_KEY and key not in tensors
     }
     return Checkpoint(where, "safetensors", tensors, extras)
+
+
+def _parsed(text: bytes) -> dict[str, Any]:
+    """The header: a JSON object in which no name stands twice."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            raise Damaged("every name once in the header", offset=8)
+        return found
+
+    return json_object(text, limit=_HEADER_LIMIT, pairs=once)
+
+
+def _strings(said: object) -> dict[str, str]:
+    if not isinstance(said, dict) or not all(isinstance(value, str) for value in said.values()):
+        raise Damaged("metadata of texts", offset=8)
+    return said
+
+
+def _begin(item: tuple[str, Any]) -> tuple[int, int]:
+    """For sorting; what is no pair of offsets is complained of when its turn comes."""
+    offsets = item[1].get("data_offsets") if isinstance(item[1], dict) else None
+    fits = isinstance(offsets, list) and len(offsets) == 2 and all(type(offset) is int for offset in offsets)
+    return (offsets[0], offsets[1]) if fits and offsets else (0, 0)
+
+
+def _place(name: str, said: Any, expected: int, *, offset: int) -> tuple[int, int, tuple[int, ...]]:
+    """Where a tensor begins and ends behind the header, and its shape: exactly behind the one before it, no hole."""
+    short = name[:80]
+    if not isinstance(said, dict) or not isinstance(said.get("dtype"), str):
+        raise Damaged(f"dtype, shape and data_offsets of {short}", offset=8)
+    offsets, shape = said.get("data_offsets"), said.get("shape")
+    if not isinstance(offsets, list) or len(offsets) != 2 or not isinstance(shape, list) or len(shape) > 64:
+        raise Damaged(f"shape and data_offsets of {short}", offset=8)
+    start, stop = (whole_number(one, f"an offset of {short}") for one in offsets)
+    if start != expected or stop < start:
+        raise Damaged(
+            f"{short} to begin at {expected:,} and to end behind it, it says {start:,} to {stop:,}", offset=offset
+        )
+    return start, stop, tuple(whole_number(one, f"a size of {short}") for one in shape)
+
+
+def _held(
+    where: Path,
+    data: memoryview,
+    name: str,
+    said: dict[str, Any],
+    real: str | None,
+    start: int,
+    length: int,
+    shape: tuple[int, ...],
+    *,
+    packed: bool,
+) -> Held:
+    ours = PACKED_INT4 if packed else real or from_safetensors(said["dtype"])
+    dtype = dtype_named(ours) if ours else None
+    if ours is None or dtype is None:
+        return unreadable(name, said["dtype"], shape, f"its element type {said['dtype']} is unknown here")
+    shape = shape[:-1] if real and dtype.itemsize == 16 else shape
+    count = math.prod(shape)
+    if length != count * dtype.itemsize:
+        raise FormatError(
+            f"{where}: {name} does not fit into the file; it was cut short", path=str(where), offset=start
+        )
+    if start + length > len(data):
+        raise Damaged(f"{length:,} bytes of {name[:80]}", offset=start)
+    return Held(name, ours, shape, _loader(data, dtype, start, count, shape))
 
 
 def write_safetensors(
@@ -103,13 +163,10 @@ def write_safetensors(
         header["__metadata__"] = notes
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    where = Path(path)
-    partial = where.with_name(where.name + ".partial")
-    with open(partial, "wb") as out:
+    with whole_file(path) as out:
         out.write(struct.pack("<Q", len(text)) + text)
         for array in arrays.values():
             out.write(np.ascontiguousarray(array).tobytes())
-    os.replace(partial, where)
 
 
 def _loader(

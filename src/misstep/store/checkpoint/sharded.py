@@ -8,7 +8,8 @@ __0_0.distcp                   chunks, one after another, each as torch.save wri
 from __future__ import annotations
 
 import io
-import json
+import math
+import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misstep.errors import FormatError
+from misstep.store.boundary import (
+    TEXT_LIMIT,
+    Damaged,
+    TooMuch,
+    behind,
+    json_file,
+    plain_name,
+    reading,
+    unpacked,
+    whole_number,
+)
+from misstep.store.checkpoint.pickle_machine import Buildable
 from misstep.store.checkpoint.record import Checkpoint, Held, unreadable
 from misstep.store.checkpoint.torch_pickle import StructureReader, Tensor, Type
 from misstep.store.foreign.elements import dtype_named
@@ -46,11 +59,8 @@ def read_sharded(path: str | Path, read: Callable[[Path], Checkpoint]) -> Checkp
 
 
 def _from_index(where: Path, index: Path, read: Callable[[Path], Checkpoint]) -> Checkpoint:
-    try:
-        said = json.loads(index.read_text(encoding="utf-8"))
-        places: dict[str, str] = said["weight_map"]
-    except (ValueError, KeyError, TypeError) as wrong:
-        raise FormatError(f"{index} is no index of shards ({wrong!r})", path=str(index)) from None
+    said = json_file(index, "index of shards")
+    places: dict[str, str] = _places(index, said)
     files: dict[str, Checkpoint] = {}
     tensors: dict[str, Held] = {}
     for name, file in places.items():
@@ -60,78 +70,100 @@ def _from_index(where: Path, index: Path, read: Callable[[Path], Checkpoint]) ->
         held = shard.tensors.get(name) if shard is not None else None
         missing = f"{file} is not there" if shard is None else f"{file} does not hold it, though the index says so"
         tensors[name] = held if held is not None else unreadable(name, "", (), missing)
-    extras = {str(key): value for key, value in (said.get("metadata") or {}).items()}
+    metadata = said.get("metadata")
+    extras = dict(metadata.items()) if isinstance(metadata, dict) else {}
     kind = next(iter(files.values())).format if files else "safetensors"
     return Checkpoint(where, f"{kind}, {len(set(places.values()))} shards", tensors, extras)
+
+
+def _places(index: Path, said: dict[str, Any]) -> dict[str, str]:
+    """Name of a tensor to name of a file beside the index; a file elsewhere is none of this checkpoint."""
+    places = said.get("weight_map")
+    with reading(index, "index of shards"):
+        if not isinstance(places, dict) or not all(isinstance(file, str) for file in places.values()):
+            raise Damaged("weight_map: names of tensors to names of files")
+        outside = next((file for file in set(places.values()) if not plain_name(file)), None)
+        if outside is not None:
+            raise Damaged(f"names of files beside the index, found {outside[:80]!r}")
+    return places or {}
 
 
 class _MetadataReader(StructureReader):
     """Walks the metadata of torch.distributed.checkpoint; its records become plain namespaces, nothing is run."""
 
-    def find_class(self, module: str, name: str) -> Any:
+    def find(self, module: str, name: str) -> Any:
         if module.startswith("torch.distributed.checkpoint.") or module == "torch.serialization":
             return _Record
-        return super().find_class(module, name)
+        return super().find(module, name)
 
 
-class _Record(SimpleNamespace):
+class _Record(SimpleNamespace, Buildable):
     """A record of the metadata: attributes, or positions where it was made with them."""
 
     def __init__(self, *given: object, **named: object) -> None:
         super().__init__(**{f"_{at}": value for at, value in enumerate(given)}, **named)
 
-    def __setstate__(self, state: Any) -> None:
+    def take_state(self, state: Any) -> None:
         self.__dict__.update(state if isinstance(state, dict) else {f"_{at}": one for at, one in enumerate(state)})
 
     __hash__ = object.__hash__  # type: ignore[assignment]
 
 
 def _from_distributed(where: Path) -> Checkpoint:
-    with open(where / METADATA, "rb") as file:
-        metadata = _MetadataReader(file, where / METADATA).load_all()
-    try:
-        described: dict[str, Any] = metadata.state_dict_metadata  # type: ignore[attr-defined]
-        stored = [(index, info) for index, info in metadata.storage_data.items()]  # type: ignore[attr-defined]
+    file = where / METADATA
+    with reading(file, "metadata of a distributed checkpoint"):
+        if file.stat().st_size > TEXT_LIMIT:
+            raise TooMuch(f"at most {TEXT_LIMIT:,} bytes of metadata")
+        metadata: Any = _MetadataReader(file.read_bytes(), file, what=METADATA).load()
+        stored: dict[str, list[tuple[Any, Any]]] = {}
+        for index, info in metadata.storage_data.items():
+            stored.setdefault(str(index.fqn)[:2000], []).append((index, info))
         tensors = {
-            name: _held(where, name, one, [pair for pair in stored if pair[0].fqn == name])
-            for name, one in described.items()
+            name: _held(where, name, one, stored.get(name, []))
+            for name, one in metadata.state_dict_metadata.items()
             if hasattr(one, "size") and hasattr(one, "chunks")
         }
-    except AttributeError as wrong:
-        raise FormatError(f"{where / METADATA} is of an unknown version ({wrong})", path=str(where)) from None
-    return Checkpoint(where, "torch distributed", tensors)
+        return Checkpoint(where, "torch distributed", tensors)
 
 
 def _held(where: Path, name: str, described: Any, stored: list[tuple[Any, Any]]) -> Held:
-    shape = tuple(described.size)
+    shape = tuple(whole_number(size, f"a size of {name[:80]}") for size in described.size)
     kind = next((one.dtype for one in vars(described.properties).values() if isinstance(one, Type)), "float32")
     dtype = dtype_named(kind)
     if dtype is None:
         return unreadable(name, kind, shape, f"its element type {kind} is unknown here")
 
+    # What the chunks hold, before anything is made for it: the metadata may claim any shape.
+    there = sum(whole_number(info.length, "bytes of a chunk") for _, info in stored)
+    if math.prod(shape) * dtype.itemsize > there:
+        return unreadable(name, kind, shape, f"its chunks have {there:,} bytes, its shape needs more")
+
     def load() -> NDArray[Any]:
         whole = np.zeros(shape, dtype)
         for index, info in stored:
+            if not plain_name(str(info.relative_path)):
+                raise Damaged("the name of a file of this checkpoint")
             chunk = _chunk(where / info.relative_path, int(info.offset), int(info.length))
             starts = tuple(index.offset) if index.offset is not None else (0,) * len(shape)
             whole[tuple(slice(start, start + size) for start, size in zip(starts, chunk.shape))] = chunk
         return whole
 
-    return Held(name, kind, shape, load)
+    return Held(name, kind, shape, behind(where, name[:80], load))
 
 
 def _chunk(file: Path, offset: int, length: int) -> NDArray[Any]:
-    with open(file, "rb") as opened:
-        opened.seek(offset)
-        blob = opened.read(length)
-    try:
+    with reading(file, f"chunk at {offset}"):
+        with open(file, "rb") as opened:
+            if offset + length > os.fstat(opened.fileno()).st_size:
+                raise Damaged(f"a chunk of {length:,} bytes", offset=offset)
+            opened.seek(offset)
+            blob = opened.read(length)
         with zipfile.ZipFile(io.BytesIO(blob)) as archive:
-            pickled = next(name for name in archive.namelist() if name.endswith("data.pkl"))
-            tensor = StructureReader(io.BytesIO(archive.read(pickled)), file).load_all()
-            assert isinstance(tensor, Tensor)
-            raw = archive.read(f"{pickled.removesuffix('data.pkl')}data/{tensor.storage.key}")
-    except (zipfile.BadZipFile, StopIteration, KeyError, AssertionError) as wrong:
-        raise FormatError(f"{file}: the chunk at {offset} cannot be read ({wrong!r})", path=str(file)) from None
+            pickled = next((name for name in archive.namelist() if name.endswith("data.pkl")), None)
+            tensor = StructureReader(unpacked(archive, pickled), file).load() if pickled else None
+            if not isinstance(tensor, Tensor) or pickled is None:
+                raise Damaged("a tensor as torch.save writes it", offset=offset)
+            raw = unpacked(archive, f"{pickled.removesuffix('data.pkl')}data/{tensor.storage.key}", limit=length)
     flat = np.frombuffer(raw, dtype_named(tensor.dtype))
     strides = tuple(step * flat.itemsize for step in tensor.stride)
     reach = tensor.offset + sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride) if size > 0)

@@ -6,7 +6,6 @@ archive/data/<n>    one storage each        archive/version, archive/byteorder
 
 from __future__ import annotations
 
-import os
 import pickle
 import struct
 import zipfile
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misstep.errors import FormatError
+from misstep.store.atomic import draft
 from misstep.store.foreign.elements import name_of, to_torch_storage
 
 _ORDERED = pickle.GLOBAL + b"collections\nOrderedDict\n" + pickle.EMPTY_TUPLE + pickle.REDUCE
@@ -30,16 +30,14 @@ def write_torch(path: str | Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     >>> write_torch("model.pth", {"fc.weight": weight})
     """
     where = Path(path)
-    partial = where.with_name(where.name + ".partial")
     items = [_item(where, name, array, key) for key, (name, array) in enumerate(arrays.items())]
     structure = b"\x80\x02" + _ORDERED + pickle.MARK + b"".join(items) + pickle.SETITEMS + pickle.STOP
-    with zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+    with draft(where) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         archive.writestr("archive/data.pkl", structure)
         archive.writestr("archive/byteorder", "little")
         for key, array in enumerate(arrays.values()):
             archive.writestr(f"archive/data/{key}", np.ascontiguousarray(array).tobytes())
         archive.writestr("archive/version", "3\n")
-    os.replace(partial, where)
 
 
 def _item(path: Path, name: str, array: NDArray[Any], key: int) -> bytes:

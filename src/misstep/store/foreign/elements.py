@@ -121,7 +121,7 @@ def dtype_named(name: str) -> np.dtype[Any] | None:
         return extra
     try:
         dtype = np.dtype(name)
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):
         return None
     return dtype if dtype.kind in "biufcSU" else None
 

@@ -7,6 +7,7 @@ A file that is still being written ends in the middle of a record: that is the e
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,11 +52,13 @@ def masked(data: bytes) -> int:
 def records(path: str | Path) -> Iterator[bytes]:
     """Every whole record; raises FormatError where a record is damaged rather than unfinished."""
     with open(path, "rb") as file:
-        number = 0
+        number, size = 0, os.fstat(file.fileno()).st_size
         while len(head := file.read(12)) == 12:
             length, check = struct.unpack("<QI", head)
             if masked(head[:8]) != check:
                 raise FormatError(f"{path}: record {number} is damaged; what came before it was read", path=str(path))
+            if length + 4 > size - file.tell():
+                return  # unfinished; nothing is allocated for what is not there
             body = file.read(length + 4)
             if len(body) < length + 4:
                 return

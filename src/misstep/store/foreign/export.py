@@ -15,6 +15,7 @@ from urllib.parse import quote
 from numpy.typing import NDArray
 
 from misstep.errors import FormatError, need
+from misstep.store.atomic import draft, write_text
 from misstep.store.checkpoint import write_mindspore_ckpt, write_npz, write_safetensors
 from misstep.store.checkpoint.spelling import as_mindspore, as_torch
 from misstep.store.checkpoint.torch_writer import write_torch
@@ -64,14 +65,15 @@ def write_npy_tree(source: TensorSource, folder: str | Path) -> None:
         write_npy(where / name, array)
         files[name] = facts_of(entry, dtype=name_of(array.dtype), shape=array.shape)
     text = json.dumps({"format": "misstep-arrays/1", "files": files}, ensure_ascii=False, indent=0)
-    (where / INDEX).write_text(text, encoding="utf-8")
+    write_text(where / INDEX, text)
 
 
 def write_parquet(source: TensorSource, path: str | Path) -> None:
     """The statistics of every tensor as one table."""
     arrow = need("pyarrow", "for writing Parquet")
     parquet = need("pyarrow.parquet", "for writing Parquet")
-    parquet.write_table(arrow.Table.from_pylist(list(statistics(source))), str(path))
+    with draft(path) as partial:
+        parquet.write_table(arrow.Table.from_pylist(list(statistics(source))), str(partial))
 
 
 def statistics(source: TensorSource) -> Iterable[dict[str, Any]]:

@@ -13,7 +13,6 @@ of writing, then the alphabet with numbers in numeric order.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable
@@ -27,6 +26,7 @@ from numpy.typing import NDArray
 
 from misstep.core.address import ROLE_CODES, Role
 from misstep.errors import FormatError, TensorUnavailable
+from misstep.store.boundary import json_file, reading
 from misstep.store.checkpoint import Checkpoint, read_checkpoint
 from misstep.store.foreign.elements import dtype_named, name_of
 from misstep.store.foreign.index import entry_of
@@ -120,7 +120,8 @@ class Folder:
 
     def _single(self, file: str, key: str, listed: dict[str, Any] | None) -> tuple[tuple[Any, ...], Entry]:
         if listed is not None and "shape" in listed:
-            entry = entry_of(listed, key=key)
+            with reading(self.path / INDEX, f"index of arrays, {key[:80]}"):
+                entry = entry_of(listed, key=key)
             self._load[key] = partial(read_npy, file, dtype=entry.dtype)
             return (0, entry.order, ()), entry
         shape, held = peek_npy(file)
@@ -212,9 +213,5 @@ def _index(path: Path) -> dict[str, dict[str, Any]]:
     where = path / INDEX
     if not where.is_file():
         return {}
-    try:
-        said = json.loads(where.read_text(encoding="utf-8"))
-    except ValueError as wrong:
-        raise FormatError(f"{where} is no JSON: {wrong}; delete it to go by file names", path=str(where)) from None
-    files = said.get("files", {}) if isinstance(said, dict) else {}
-    return files if isinstance(files, dict) else {}
+    files = json_file(where, "index of arrays; delete it to go by file names").get("files", {})
+    return {key: facts for key, facts in files.items() if isinstance(facts, dict)} if isinstance(files, dict) else {}

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from misstep.core.address import ROLE_CODES
+from misstep.store.boundary import Damaged, whole_number
 from misstep.store.foreign.source import Entry
 
 _OPTIONAL: dict[str, tuple[str, Any]] = {
@@ -34,13 +36,15 @@ def facts_of(entry: Entry, *, dtype: str, shape: tuple[int, ...]) -> dict[str, A
 
 def entry_of(facts: dict[str, Any], *, key: str, rank: int | None = None) -> Entry:
     """The tensor an index speaks of."""
+    if not isinstance(facts.get("name"), str) or facts.get("role") not in ROLE_CODES:
+        raise Damaged("a name and a role")
     more = {attribute: facts.get(word, usual) for word, (attribute, usual) in _OPTIONAL.items()}
     return Entry(
         name=facts["name"],
         role=facts["role"],
-        shape=tuple(facts["shape"]),
-        dtype=facts["dtype"],
-        order=facts["order"],
+        shape=tuple(whole_number(size, "a size") for size in facts["shape"]),
+        dtype=str(facts["dtype"]),
+        order=whole_number(facts["order"], "an order"),
         rank=rank,
         key=key,
         **more,

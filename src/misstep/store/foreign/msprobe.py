@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from misstep.core.address import Role
 from misstep.core.stats import TensorStats
 from misstep.errors import FormatError, TensorUnavailable
+from misstep.store.boundary import Damaged, json_file, plain_name, reading, whole_number
 from misstep.store.checkpoint import read_checkpoint
 from misstep.store.foreign.elements import from_mindspore, from_torch
 from misstep.store.foreign.npyfile import read_npy
@@ -104,16 +105,18 @@ class MsprobeDump:
         return checkpoint[next(iter(checkpoint))]
 
     def _read(self, file: Path) -> None:
-        try:
-            said = json.loads(file.read_text(encoding="utf-8"))
-        except ValueError as wrong:
-            raise FormatError(
-                f"{file} is no JSON ({wrong}); the dump was stopped while writing", path=str(file)
-            ) from None
+        said = json_file(file, "dump.json of msprobe")
+        with reading(file, "dump.json of msprobe"):
+            self._take_in(file, said)
+
+    def _take_in(self, file: Path, said: dict[str, Any]) -> None:
         lines = _stacks(file.with_name("stack.json"))
         data = file.parent / "dump_tensor_data"
         step, rank = _number(file, "step"), _number(file, "rank")
-        for order, (key, body) in enumerate((said.get("data") or {}).items()):
+        every = said.get("data") or {}
+        if not isinstance(every, dict):
+            raise Damaged("data: a table of calls")
+        for order, (key, body) in enumerate(every.items()):
             place = _place(key)
             if place is None or not isinstance(body, dict):
                 continue
@@ -126,14 +129,14 @@ class MsprobeDump:
                     role=role,
                     slot=slot,
                     node_type=kind,
-                    shape=tuple(tensor.get("shape") or ()),
+                    shape=tuple(whole_number(size, f"a size in {key[:80]}") for size in tensor.get("shape") or ()),
                     dtype=_dtype(str(tensor.get("dtype", ""))),
                     order=order,
                     source_line=source,
                     step=step,
                     rank=rank,
                     call=1 if role in ("param", "grad") else call,
-                    key=str(data / held) if held and held != "-1" else "",
+                    key=str(data / held) if isinstance(held, str) and held != "-1" and plain_name(held) else "",
                 )
                 self._entries.append(entry)
                 words = ("Max", "Min", "Mean", "Norm", "md5")
@@ -154,7 +157,7 @@ def _tensors(which: str, body: dict[str, Any]) -> Iterator[tuple[Role, int, str,
         if role is None:
             continue
         if role == "param":
-            for word, inner in given.items():
+            for word, inner in given.items() if isinstance(given, dict) else ():
                 for tensor in _flat(inner):
                     yield role, 0, word, tensor
             continue
@@ -193,7 +196,7 @@ def _stacks(file: Path) -> dict[str, str]:
     """The innermost line that called each operator; msprobe writes a list of frames, or groups of callers."""
     try:
         said = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     found = {}
     for key, frames in said.items() if isinstance(said, dict) else ():

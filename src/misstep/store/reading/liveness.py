@@ -44,12 +44,14 @@ def writer_lives(start: Mapping[str, Any], journal: Path) -> bool:
         return recent and size == 0  # its directory is made, its first word is on the way
     if start.get("host") != socket.gethostname():
         return recent
-    pid, birth = int(start.get("pid", 0)), start.get("birth", "")
+    pid, birth = start.get("pid", 0), start.get("birth", "")
+    if type(pid) is not int or pid.bit_length() > 31:
+        return False
     return birth_of(pid) == birth if birth else process_exists(pid)
 
 
 def process_exists(pid: int) -> bool:
-    if pid <= 0:
+    if not 0 < pid < 1 << 31:
         return False
     try:
         os.kill(pid, 0)

@@ -106,6 +106,11 @@ class Rank:
         """No end was written and the process is there."""
         return self._end is None and writer_lives(self._start, self._journal.path)
 
+    @property
+    def broken_off(self) -> bool:
+        """The process that recorded is gone, and its last word is missing."""
+        return self._end is None and self.last_step_number >= 0 and not self.alive
+
     def addresses(self, pattern: Pattern) -> list[tuple[int, Address]]:
         """Tensors that fit, without a step, by their index."""
         fitting = {node.index for node in self.graph.nodes if pattern.matches_node(node.name)}
@@ -187,11 +192,12 @@ class Rank:
         except (KeyError, ValueError):
             made = {}
         for line in lines:
-            self._take_in_graph(line, made.get(line.get("kind", ""), iter(())))
+            self._take_in_graph(line, made.get(str(line.get("kind", "")), iter(())))
 
     def _take_in_graph(self, plain: dict[str, Any], made: Iterator[Any]) -> None:
-        graph, kind, index = self._graph, plain.get("kind"), plain.get("index", 0)
+        graph, kind = self._graph, plain.get("kind")
         try:
+            index = self._plausible(plain.get("index", 0))
             if kind == "node":
                 node = next(made, None) or decode(Node, plain["node"])
                 _fill(graph.nodes, index, self._lost_node)
@@ -199,7 +205,7 @@ class Rank:
             elif kind == "tensor":
                 key = next(made, None) or decode(TensorKey, plain["tensor"])
                 _fill(graph.tensors, index, self._lost_tensor)
-                _fill(graph.nodes, key.node + 1, self._lost_node)
+                _fill(graph.nodes, self._plausible(key.node) + 1, self._lost_node)
                 graph.tensors.append(key)
             elif kind == "shape":
                 _fill(graph.shapes, index, tuple)
@@ -208,6 +214,12 @@ class Rank:
                 graph.edges.append(next(made, None) or decode(Edge, plain["edge"]))
         except (KeyError, TypeError, ValueError) as error:
             self._broken[f"graph {kind}"] = f"rank-{self.number}/graph.jsonl: a {kind} makes no sense ({error})"
+
+    def _plausible(self, index: Any) -> int:
+        """An index the file has room for: no line is shorter than forty bytes, so a larger one is damage."""
+        if type(index) is not int or not 0 <= index <= self._graph_lines.offset // _SHORTEST_LINE:
+            raise ValueError(f"an index of {index!r:.40}")
+        return index
 
     def _lost_node(self) -> Node:
         index = len(self._graph.nodes)
@@ -249,6 +261,8 @@ class Rank:
         else:
             self.watchpoints[watchpoint.id] = watchpoint
 
+
+_SHORTEST_LINE = 40
 
 _EVENTS: dict[str, Callable[[Rank, dict[str, Any]], None]] = {
     "start": Rank._started,

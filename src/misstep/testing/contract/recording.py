@@ -46,6 +46,7 @@ class Recording:
         self.frame = Frame(capacity=4)  # so small that every test makes it grow
         self.step = 1
         self.stepping = stepping
+        self.shows_loss = True
         self.wants: dict[int, Callable[[int, Any], None]] = {}
         self.failing = failing
         self.events: list[str] = []

@@ -76,12 +76,13 @@ class Health:
         return None
 
     def _dead(self) -> Reason | None:
-        from misstep.diagnosis.rules.silent import silent_findings
+        from misstep.diagnosis.diagnose import diagnose
         from misstep.errors import MisstepError
-        from misstep.store.reading.reader import open_run
 
         try:
-            found = [finding for finding in silent_findings(open_run(self._run)) if finding.severity == "error"]
+            found = [
+                one for one in diagnose(self._run).causes if one.severity == "error" and (one.confidence or 1) > 0.9
+            ]
         except (MisstepError, OSError, ValueError):
             return None  # a run that is being written; the trial goes on
         return Reason("dead", found[0].title) if found else None

@@ -64,7 +64,7 @@ class TrialRun:
         self.directory = new_run_directory(base, f"{study.name}-{number:04d}")
         summary = study.summary_base_dir or str(self.directory / "summary")
         self.summary = Path(summary) / f"train_{self.directory.name}" if study.summary_base_dir else Path(summary)
-        self.follower = Follower(self.directory, self.summary)
+        self.follower = Follower(self.directory, self.summary, most=study.limits.steps)
         self.process: TrialProcess | None = None
         self._health = Health(study, self.directory)
         self._reported = 0

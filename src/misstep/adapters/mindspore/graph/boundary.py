@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator
 from types import FrameType, MethodType
 from typing import TYPE_CHECKING, Any
 
-from mindspore import nn
+from mindspore import Parameter, nn
 
-from misstep.adapters.mindspore.functions import held_by
+from misstep.adapters.mindspore.functions import closed_over, held_by
 from misstep.adapters.mindspore.graph.pynative import CompiledCall, hold_weights, run_eagerly, tell_failure
 from misstep.adapters.mindspore.names import OPTIMIZERS
+from misstep.adapters.mindspore.seams.by_hand import digests
 from misstep.adapters.mindspore.tensors import leaves, scalar_of
 from misstep.adapters.step.calls import Call
 from misstep.core import segments
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 _DEEPEST = 3
 """How many functions deep an optimizer is looked for: a step calls a helper that holds it."""
+
+_TRIES = 3
+"""Calls of a compiled function, without an optimizer, that leave the weights alone: after these it only computes."""
 
 _KNOWN: dict[int, tuple[Callable[[], Any], list[weakref.ref[nn.Cell]]]] = {}
 """Searched once: a compiled function is called every step."""
@@ -38,6 +42,8 @@ class CompiledCode:
     def __init__(self, adapter: MindSporeAdapter) -> None:
         self.adapter = adapter
         self._adopted: set[int] = set()
+        self._computes: dict[int, int] = {}
+        """By function: how often it was called and moved no weight."""
 
     def network(self, call: Callable[..., Any], cell: nn.Cell, args: Any, kwargs: Any, frame: FrameType) -> Any:
         """The root of a graph-mode network. With an optimizer inside it is a whole training step."""
@@ -49,7 +55,8 @@ class CompiledCode:
                 adapter.names.adopt(cell)
         run = lambda: call(cell, *args, **kwargs)  # noqa: E731
         if not optimizers:
-            return adapter.undisturbed(run)
+            eagerly = lambda: adapter.cell_called(call, cell, args, kwargs)  # noqa: E731
+            return self._without_optimizer(run, cell, CompiledCall(eagerly, ()))
         eagerly = lambda: adapter.cell_called(call, cell, args, kwargs)  # noqa: E731
         return self._step(run, CompiledCall(eagerly, optimizers), frame)
 
@@ -69,17 +76,47 @@ class CompiledCode:
             return self._step(run, compiled, sys._getframe(2))
         if adapter.forwards or adapter.depth:
             return self._place(run, executor, args, kwargs)
-        if executor.fn.__name__ == "after_grad":
-            adapter.steps_compiled = True
-            adapter.updates.close(sys._getframe(2))
-            with adapter.guarded("before a compiled function"):
-                self._begin(executor.fn)
-            self._rehearse(compiled)
+        if executor.fn.__name__ != "after_grad":
+            return self._without_optimizer(run, executor.obj or executor.fn, compiled)
+        adapter.steps_compiled = True
+        adapter.updates.close(sys._getframe(2))
+        with adapter.guarded("before a compiled function"):
+            self._begin(executor.fn)
+        self._rehearse(compiled)
         result = adapter.undisturbed(run)
         with adapter.guarded("after a compiled function"):
-            if executor.fn.__name__ == "after_grad":
-                adapter.updates.owe_loss(result)
+            adapter.updates.owe_loss(result)
+            weights = next((leaves(value) for name, _, value in closed_over(executor.fn) if name == "weights"), [])
+            adapter.updates.differentiated_by_hand(weights, leaves(result)[-len(weights) :] if weights else ())
         return result
+
+    def _without_optimizer(self, run: Callable[[], Any], thing: Any, call: CompiledCall) -> Any:
+        """Compiled code that holds no optimizer: it may move weights all the same, and then it was a step."""
+        adapter, updates = self.adapter, self.adapter.updates
+        weights: list[Any] = []
+        with adapter.guarded("before a compiled function"):
+            if self._computes.get(id(thing), 0) < _TRIES:
+                weights = updates.by_hand.unheld(self._weights(thing))
+            before = digests(weights)
+            if weights and adapter.tape.armed:
+                hold_weights(adapter, call, weights)
+        result = adapter.undisturbed(run)
+        if weights:
+            with adapter.guarded("after a compiled function"):
+                moved = digests(weights) != before
+                self._computes[id(thing)] = 0 if moved else self._computes.get(id(thing), 0) + 1
+                if moved:
+                    adapter.steps_compiled = True
+                    adapter.tape.compiled = call if adapter.tape.armed else None
+                    updates.moved_inside(weights, scalar_of(result))
+        return result
+
+    def _weights(self, thing: Any) -> list[Any]:
+        """Trainable weights of every network that compiled code uses, and those it names itself."""
+        found = [one for network in _search(thing, _DEEPEST, _is_network) for one in network.trainable_params()]
+        named = leaves(held_by(getattr(thing, "__wrapped__", thing)))
+        found += [one for one in named if isinstance(one, Parameter) and one.requires_grad]
+        return list({id(weight): weight for weight in found}.values())
 
     def _begin(self, function: Any) -> None:
         """The first gradient of a compiled training: its weights are told now, and a pause comes before the step."""

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from time import perf_counter_ns, process_time
 from typing import TYPE_CHECKING, Any
 
@@ -68,12 +69,12 @@ class EagerStep:
     """Dropout draws other numbers in the other mode."""
 
 
-def hold_weights(adapter: MindSporeAdapter, call: CompiledCall) -> None:
-    """Keep the weights that a compiled step is about to move."""
+def hold_weights(adapter: MindSporeAdapter, call: CompiledCall, others: Iterable[Any] = ()) -> None:
+    """Keep the weights that a compiled step is about to move: those of networks and optimizers, and `others`."""
     tape, now = adapter.tape, process_time()
     seconds, tape.last_held = now - tape.last_held, now
     owners = (*adapter.names.networks(), *call.optimizers)
-    parameters = {id(one): one for owner in owners for one in owner.get_parameters()}
+    parameters = {id(one): one for one in chain(others, *(owner.get_parameters() for owner in owners))}
     size = sum(int(one.nbytes) for one in parameters.values())
     share = size / _BYTES_PER_SECOND / seconds if size > _ALWAYS_HELD_MB * 2**20 else 0.0
     if size > MOST_HELD_MB * 2**20:

@@ -8,6 +8,8 @@ A pipeline runs in threads of MindSpore's own; what it consists of is read off i
 
 from __future__ import annotations
 
+import inspect
+import time
 import weakref
 from collections.abc import Iterator
 from threading import get_ident
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from misstep.adapters.mindspore.adapter import MindSporeAdapter
 
 _MOST_STAGES = 32
+_MOST_INPUTS = 8
 _MET: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
@@ -54,13 +57,60 @@ def _timed(adapter: MindSporeAdapter, compile: Any) -> Any:
     def compiles(*args: Any, **kwargs: Any) -> Any:
         if adapter.listening is None or adapter.thread not in (0, get_ident()):
             return compile(*args, **kwargs)
-        before = adapter.clock.compiles()
+        before, graphs, began = adapter.clock.compiles(), len(api.ms_compile_cache), time.time_ns()
         try:
-            return compile(*args, **kwargs)
+            result = compile(*args, **kwargs)
         finally:
             adapter.clock.switch(before)
+        if len(api.ms_compile_cache) > graphs or (isinstance(result, tuple) and result[-1] is True):
+            with adapter.guarded("after a graph was compiled"):
+                adapter.compilations.add("compiled", **graph_facts(args, began))
+        return result
 
     return compiles
+
+
+def graph_facts(args: Any, began: int) -> dict[str, Any]:
+    """A graph that has just been compiled, from what the compiler was called with: a function, or a network."""
+    executor, *given = args
+    function = getattr(executor, "fn", None)
+    if function is None:  # _CellGraphExecutor.compile(self, network, *inputs)
+        network, *given = given
+        function, name = _users_part(network)
+    else:  # _JitExecutor.compile(self, method_name, *inputs)
+        given = given[1:]
+        name = getattr(function, "__qualname__", str(function))
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return {
+        "function": name,
+        "file": getattr(code, "co_filename", ""),
+        "line": getattr(code, "co_firstlineno", 0),
+        "began": began,
+        "seconds": (time.time_ns() - began) * 1e-9,
+        "inputs": [_described(one) for one in given[:_MOST_INPUTS]],
+    }
+
+
+def _users_part(network: Any) -> tuple[Any, str]:
+    """The code a user knows a graph by: a wrapper of MindSpore's is named after the network in it."""
+    outer = type(network)
+    for _, cell in network.cells_and_names():
+        kind = type(cell)
+        if not kind.__module__.startswith("mindspore."):
+            return kind.construct, kind.__name__ if kind is outer else f"{outer.__name__}({kind.__name__})"
+    return outer.construct, outer.__name__
+
+
+def _described(value: Any) -> str:
+    """A tensor by its type and shape, anything else by its value as far as that is short: what a graph is bound to.
+
+    >>> _described(0.5)
+    '0.5'
+    """
+    shape = getattr(value, "shape", None)
+    if shape is not None:
+        return f"{value.dtype}{list(shape)}".replace("Float", "float").replace("Int", "int")
+    return repr(value)[:40]
 
 
 def pipeline_facts(dataset: Any) -> dict[str, Any]:

@@ -20,6 +20,8 @@ from misstep.adapters.mindspore.functions import held_by
 from misstep.adapters.mindspore.names import learning_rate
 from misstep.adapters.mindspore.replay.tape import of_weights
 from misstep.adapters.mindspore.replay.update_replay import HeldUpdate, run_again
+from misstep.adapters.mindspore.seams.by_hand import NAME as BY_HAND
+from misstep.adapters.mindspore.seams.by_hand import UpdatesByHand
 from misstep.adapters.step.passes import Pass
 from misstep.core import segments
 from misstep.core.cells import BETWEEN, OPTIMIZER, PHASE
@@ -31,8 +33,10 @@ if TYPE_CHECKING:
 class Updates:
     """The losses, gradients and optimizers of the step under way."""
 
-    def __init__(self, adapter: MindSporeAdapter) -> None:
+    def __init__(self, adapter: MindSporeAdapter, *, rerun: bool = False) -> None:
         self.adapter = adapter
+        self.rerun = rerun
+        """These are the updates of a replay: what is missing from it is not news."""
         self.losses: list[Any] = []
         """As tensors: to read one is to wait for it."""
         self.owed: list[Any] = []
@@ -56,6 +60,7 @@ class Updates:
         self._overflowed = False
         """Gradients that came out of the last backward, in a loop with a loss scale, hold NaN or Inf."""
         self._rate: float | None = None
+        self.by_hand = UpdatesByHand(self)
 
     # ── losses ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -84,6 +89,43 @@ class Updates:
         """Backward is over. A loop with a loss scale looks at its gradients next, so nobody waits for us."""
         if self.scaler is not None and weights is not None and self.adapter.level != "off":
             self._overflowed = bool(self.adapter.flow.bad_only(of_weights(gradients, weights)))
+        if weights is not None and not self.rerun:
+            self.differentiated_by_hand(tensors.leaves(weights), of_weights(gradients, weights))
+
+    def differentiated_by_hand(self, weights: Sequence[Any], gradients: Sequence[Any]) -> None:
+        """Gradients of weights that no optimizer holds: nothing will announce their update, so they are judged now."""
+        adapter = self.adapter
+        found = self.by_hand.unheld(weights)
+        if not found or self.scaler is not None:
+            return
+        adapter.go_live()
+        adapter.tell_initial()
+        self._read_what_passed(gradients)
+        adapter.tape.learn()
+        self._tell_gradients(list(zip(found, gradients)))
+        self.by_hand.gradients_ready(found)
+        adapter.listener.before_update(adapter)
+
+    def moved_inside(self, weights: list[Any], loss: Any) -> None:
+        """Compiled code without an optimizer has moved these weights: that was a whole step."""
+        adapter = self.adapter
+        adapter.go_live()
+        if loss is not None:
+            self.tell_loss(loss)
+        adapter.listener.before_update(adapter)
+        self._tell_weights(weights)
+        adapter.listener.after_update(adapter)
+        self._finish(by_hand=True)
+
+    def close_by_hand(self) -> None:
+        """A forward begins, or the program ends: have weights moved that no optimizer holds?"""
+        adapter = self.adapter
+        with adapter.guarded("at the end of a step"):
+            moved = self.by_hand.moved()
+            if moved:
+                self._tell_weights(moved)
+                adapter.listener.after_update(adapter)
+                self._finish(by_hand=True)
 
     # ── one update ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -116,14 +158,7 @@ class Updates:
         adapter.tell_initial()
         self._read_what_passed(gradients)
         adapter.tape.learn()
-        pairs = list(zip(optimizer.parameters, gradients))
-        self.gradients.update({id(parameter): gradient for parameter, gradient in pairs})
-        if adapter.level == "guard":
-            bad = adapter.flow.bad_only([gradient for _, gradient in pairs])
-            pairs = [pair for place, pair in enumerate(pairs) if place in bad]
-        if adapter.level != "off":
-            named = [(adapter.names.parameter(parameter), parameter, gradient) for parameter, gradient in pairs]
-            adapter.flow.gradients((name, *pair, adapter.names.users(name)) for name, *pair in named)
+        self._tell_gradients(list(zip(optimizer.parameters, gradients)))
         rate = tensors.number(learning_rate(optimizer))
         self._rate = rate if self._rate is None else self._rate
         adapter.compare_with_rehearsal()
@@ -136,11 +171,7 @@ class Updates:
         adapter = self.adapter
         with adapter.guarded("after an update"):
             adapter.flow.settle()
-            weights = [parameter for optimizer in optimizers for parameter in optimizer.parameters]
-            if adapter.level == "guard":
-                bad = adapter.flow.bad_only(weights)
-                weights = [weight for place, weight in enumerate(weights) if place in bad]
-            self._weights(weights, watched=adapter.level == "op" and self._see_operators(weights))
+            weights = self._tell_weights([weight for one in optimizers for weight in one.parameters])
             if adapter.walking or (adapter.listener.stepping and not whole):
                 node = adapter.names.optimizer(optimizers[0])
                 adapter.listener.at_node(Place(node, "optimizer", "after", "optimizer"))
@@ -194,7 +225,7 @@ class Updates:
         if ends:
             self.close()
             self._skip_if_overflowed()
-        if adapter.level == "off" or self.stepped or not (self.losses or ends):
+        if self.rerun or adapter.level == "off" or self.stepped or not (self.losses or ends):
             return
         with adapter.guarded("at a step without an update"):
             if ends:
@@ -208,6 +239,8 @@ class Updates:
     def close(self, frame: FrameType | None = None) -> None:
         """With several optimizers a step ends when a forward begins, in this frame, in another pass of the user's
         loop."""
+        if self.by_hand.pending:
+            self.close_by_hand()
         if not self.stepped or (frame is not None and self.loop.goes_on(frame)):
             return
         adapter = self.adapter
@@ -217,6 +250,26 @@ class Updates:
             self._finish()
 
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _tell_gradients(self, pairs: list[tuple[Any, Any]]) -> None:
+        """Rows for (weight, gradient) pairs; under the guard, for those that are bad."""
+        adapter = self.adapter
+        self.gradients.update({id(parameter): gradient for parameter, gradient in pairs})
+        if adapter.level == "guard":
+            bad = adapter.flow.bad_only([gradient for _, gradient in pairs])
+            pairs = [pair for place, pair in enumerate(pairs) if place in bad]
+        if adapter.level != "off":
+            named = [(adapter.names.parameter(parameter), parameter, gradient) for parameter, gradient in pairs]
+            adapter.flow.gradients((name, *pair, adapter.names.users(name)) for name, *pair in named)
+
+    def _tell_weights(self, weights: list[Any]) -> list[Any]:
+        """Rows for weights that have moved; under the guard, for those that are bad. The weights that got one."""
+        adapter = self.adapter
+        if adapter.level == "guard":
+            bad = adapter.flow.bad_only(weights)
+            weights = [weight for place, weight in enumerate(weights) if place in bad]
+        self._weights(weights, watched=adapter.level == "op" and self._see_operators(weights))
+        return weights
 
     def _weights(self, weights: Sequence[Any], *, watched: bool = False) -> None:
         adapter = self.adapter
@@ -241,9 +294,10 @@ class Updates:
                 self.tell_loss(loss)
         self.adapter.flow.settle()
 
-    def _finish(self, *, overflow: bool = False, left: bool = False) -> None:
+    def _finish(self, *, overflow: bool = False, left: bool = False, by_hand: bool = False) -> None:
         adapter = self.adapter
-        rate, optimizer = self._rate, type(self.stepped[0]).__name__ if self.stepped else ""
+        rate, optimizer = self._rate, type(self.stepped[0]).__name__ if self.stepped else BY_HAND if by_hand else ""
+        self.by_hand.forget()
         read = [tensors.number(loss) for loss in self.losses]
         losses = tuple(loss for loss in read if loss is not None)
         self.losses, self.stepped, self._rate, self._judged = [], [], None, 0

@@ -13,6 +13,7 @@ Each replacement asks first whether anybody is interested, so that what is not w
 
 from __future__ import annotations
 
+import gc
 import weakref
 from collections.abc import Callable
 from threading import get_ident
@@ -30,6 +31,7 @@ from misstep.adapters.mindspore.seams.inplace_writes import writers
 from misstep.adapters.mindspore.seams.loading import loading
 from misstep.adapters.mindspore.tensors import leaves, waiting
 from misstep.adapters.timing.clock import Clock
+from misstep.adapters.timing.compilations import Compilations
 from misstep.adapters.timing.loaders import Loaders
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ class Seams:
         self.clock = Clock(adapter)
         self.clock.waits = lambda: waiting.ns
         self.loaders = Loaders()
+        self.compilations = Compilations()
 
     def install(self) -> None:
         adapter = self.adapter
@@ -111,7 +114,18 @@ class Seams:
 
     def several_optimizers(self) -> bool:
         """Whether the program has more than one now, called already or not."""
-        return sum(made() is not None for made in self._made) > 1
+        return len(self.optimizers()) > 1
+
+    def optimizers(self) -> list[Any]:
+        """Those the program has now, called already or not."""
+        return [optimizer for made in self._made if (optimizer := made()) is not None]
+
+    def find_optimizers(self) -> None:
+        """Also those that were made before anybody counted."""
+        known = {id(one) for one in self.optimizers()}
+        for thing in gc.get_objects():
+            if issubclass(type(thing), OPTIMIZERS) and id(thing) not in known:
+                self._made.append(weakref.ref(thing))
 
     def _counted(self, original: Callable[..., None]) -> Callable[..., None]:
         def __init__(optimizer: Any, *args: Any, **kwargs: Any) -> None:
@@ -123,6 +137,7 @@ class Seams:
     def remove(self) -> None:
         while self._undo:
             self._undo.pop()()
+        self._made.clear()  # of a training that is over, and may linger until the garbage is collected
 
     def _replace(self, owner: Any, name: str, replacement: Any) -> None:
         own, original = name in vars(owner), getattr(owner, name)

@@ -22,12 +22,15 @@ from torch import nn
 
 from misstep.adapters.pytorch.compiled.dynamo import backends, hear
 from misstep.adapters.pytorch.compiled.holders import networks_of
+from misstep.adapters.pytorch.compiled.mode_checks import ModeChecks
+from misstep.adapters.pytorch.compiled.report import CompileReport
 from misstep.adapters.pytorch.replay.entries import CompiledCall, Entry
 from misstep.core.levels import Level
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from misstep.adapters.base import SessionPort
     from misstep.adapters.pytorch.adapter import PyTorchAdapter
 
 
@@ -53,16 +56,43 @@ class CompiledCalls:
         """Operators are asked for, and come from a second, uncompiled run of the step."""
         self.may_replay = True
         """Steps may be run again at all."""
-        self._open: list[Call] = []
+        self.report = CompileReport()
+        self._checks: ModeChecks | None = None
+        """Checks compiled graphs against uncompiled code, when that was asked for."""
+        self.opened: list[Call] = []
+        """Compiled functions under way, the outermost first."""
         self._backends_before: set[int] = set()
         """Another program in this process, before ours was watched, may have compiled."""
         self._roots: dict[tuple[int, ...], nn.ModuleList] = {}
 
+    def extend(self, session: SessionPort) -> None:
+        self.may_replay = bool(session.settings.replay)
+        if session.settings.compare_modes:
+            self._checks = ModeChecks(session, self._unnoticed)
+
+    def _unnoticed(self, work: Callable[[], None]) -> None:
+        """Something of ours that runs the user's operators: nothing of it belongs to the training."""
+        adapter = self.adapter
+        adapter.inert = True
+        try:
+            work()
+        finally:
+            adapter.inert = False
+
     def install(self) -> Callable[[], None]:
         self._backends_before = backends()
         self.in_use = self.shadowing = False
-        self._open.clear()
-        return hear(self._begins, self._ends)
+        self.opened.clear()
+        self.report.begin()
+        undo = [hear(self._begins, self._ends, ours=nn.Module.__call__.__code__)]
+        if self._checks is not None:
+            undo.append(self._checks.install())
+
+        def remove() -> None:
+            while undo:
+                undo.pop()()
+
+        return remove
 
     # ── levels ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -108,14 +138,17 @@ class CompiledCalls:
         self.in_use = self.ran = True
         start = perf_counter_ns()
         call = Call(frame)
-        self._open.append(call)
+        self.opened.append(call)
         adapter.guarded("before compiled code", self._begin, call)
         adapter.cost_ns += perf_counter_ns() - start
 
     def _begin(self, call: Call) -> None:
         adapter = self.adapter
+        given = call.frame.f_locals
+        function, args, kwargs = given["fn"], given["args"], given["kwargs"]
+        self.report.hooks.called(function, args, kwargs)
         call.outermost = (
-            len(self._open) == 1
+            len(self.opened) == 1
             and not adapter.modules.within
             and not adapter.modules.stack
             and not adapter.in_backward
@@ -124,8 +157,6 @@ class CompiledCalls:
         )
         if not call.outermost:
             return
-        given = call.frame.f_locals
-        function, args, kwargs = given["fn"], given["args"], given["kwargs"]
         adapter.tape.pause()
         networks = networks_of(function, args, kwargs)
         for network in networks:
@@ -137,9 +168,9 @@ class CompiledCalls:
         )
 
     def _ends(self, frame: FrameType) -> None:
-        if not self._open or self._open[-1].frame is not frame:
+        if not self.opened or self.opened[-1].frame is not frame:
             return
-        call = self._open.pop()
+        call = self.opened.pop()
         if not call.outermost:
             return
         start = perf_counter_ns()

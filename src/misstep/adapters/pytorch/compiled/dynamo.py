@@ -21,12 +21,16 @@ OPENS, CLOSES = "_callback_from_stance", "set_eval_frame"
 Heard = Callable[[FrameType], None]
 
 
-def hear(begins: Heard, ends: Heard) -> Callable[[], None]:
-    """Call these with the frame of every compiled function that is called; what is returned takes it back."""
+def hear(begins: Heard, ends: Heard, *, ours: CodeType) -> Callable[[], None]:
+    """Call these with the frame of every compiled function that is called; what is returned takes it back.
+
+    `ours` stands in for a function of torch's that Dynamo passes over when it looks for a frame to compile, and is
+    passed over as well: graphs, breaks and hooks stay those of the program without misstep.
+    """
     undo: list[Callable[[], None]] = []
 
     def open_up() -> None:
-        undo.append(_patch(sys.modules[EVAL_FRAME], begins, ends))
+        undo.append(_patch(sys.modules[EVAL_FRAME], begins, ends, ours))
 
     if EVAL_FRAME in sys.modules:
         open_up()
@@ -48,7 +52,7 @@ def backends() -> set[int]:
     return set() if dynamo is None else {key for key, backend in dynamo.cached_backends.items() if backend}
 
 
-def _patch(dynamo: Any, begins: Heard, ends: Heard) -> Callable[[], None]:
+def _patch(dynamo: Any, begins: Heard, ends: Heard, ours: CodeType) -> Callable[[], None]:
     wrapper = _wrapper_code(dynamo)
     if wrapper is None or not hasattr(
         dynamo, "skip_code"
@@ -70,6 +74,7 @@ def _patch(dynamo: Any, begins: Heard, ends: Heard) -> Callable[[], None]:
         return before
 
     dynamo.skip_code(set_eval_frame.__code__)
+    dynamo.skip_code(ours)
     setattr(dynamo, OPENS, _callback_from_stance)
     setattr(dynamo, CLOSES, set_eval_frame)
 

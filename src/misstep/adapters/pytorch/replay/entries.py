@@ -12,7 +12,10 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import nn
 
+from misstep import kernels
 from misstep.adapters.pytorch.replay.state import NetworkState
+
+_LARGEST_ARRAY = 64 << 20
 
 
 class Made(NamedTuple):
@@ -124,3 +127,27 @@ def held_in(value: Any, depth: int = 0) -> Iterator[Held]:
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         for one in dataclasses.fields(value):
             yield from held_in(getattr(value, one.name, None), depth + 1)
+
+
+def array_digest(array: Any) -> int:
+    """Of an array of numpy that lies in one piece; 0 for others, which are taken on trust."""
+    if not array.flags.c_contiguous or array.nbytes > _LARGEST_ARRAY or array.dtype.hasobject:
+        return 0
+    return kernels.digest(array.ctypes.data, array.nbytes)
+
+
+def catcher(arrived: dict[int, torch.Tensor], place: int, number: int) -> Callable[[Any], None]:
+    def catch(gradients: Any) -> None:
+        if gradients[number] is not None:
+            arrived[place] = gradients[number].detach()
+
+    return catch
+
+
+def autocast() -> tuple[tuple[str, torch.dtype], ...]:
+    """Which devices compute in a lower precision here."""
+    if not torch.is_autocast_enabled("cpu") and not torch.is_autocast_enabled("cuda"):
+        return ()
+    return tuple(
+        (device, torch.get_autocast_dtype(device)) for device in ("cpu", "cuda") if torch.is_autocast_enabled(device)
+    )

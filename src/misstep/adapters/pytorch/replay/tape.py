@@ -19,9 +19,18 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from misstep import kernels
 from misstep.adapters.pytorch.names import user_frame
-from misstep.adapters.pytorch.replay.entries import CompiledCall, Entry, Held, Made, held_in, rebuilt
+from misstep.adapters.pytorch.replay.entries import (
+    CompiledCall,
+    Entry,
+    Held,
+    Made,
+    array_digest,
+    autocast,
+    catcher,
+    held_in,
+    rebuilt,
+)
 from misstep.adapters.pytorch.replay.functions import Ear
 from misstep.adapters.pytorch.replay.state import Networks, Randomness
 from misstep.adapters.pytorch.tensors import digests, leaves
@@ -32,8 +41,8 @@ if TYPE_CHECKING:
 _PRUNE_AT = 512
 """Entries after which those nobody can need are dropped: an evaluation loop that forgot no_grad makes many."""
 _MOST_ENTRIES = 50_000
-_LARGEST_ARRAY = 64 << 20
 _LEARNING_STEPS = 3
+_AS_THEY_ARE: frozenset[type] = frozenset({type(None), bool, int, float, str, torch.dtype, torch.device})
 
 
 class Tape:
@@ -138,10 +147,11 @@ class Tape:
         if not self.armed or self._ear.inside or self.too_long:
             return None
         self.pause()
-        if not self.entries:
+        first = not self.entries
+        if first:
             self._begin()
         entry = self._entry(kind, call, args, kwargs, frame)
-        entry.random = torch.get_rng_state()
+        entry.random = self.randomness.torch if first and self.randomness is not None else torch.get_rng_state()
         entry.origin = self.adapter.loader.last
         if root is not None and id(root) not in self._seen:
             self._seen.add(id(root))
@@ -153,7 +163,7 @@ class Tape:
         if self.at_boundary:
             for place, tensor in enumerate(leaves(output)):
                 if tensor.grad_fn is not None:
-                    tensor.grad_fn.register_prehook(_catcher(entry.arrived, place, tensor.output_nr))
+                    tensor.grad_fn.register_prehook(catcher(entry.arrived, place, tensor.output_nr))
         self.listen()
 
     def compiled_begins(self, call: CompiledCall) -> Entry | None:
@@ -237,7 +247,7 @@ class Tape:
         (loss, made), self.loss = self.loss, None
         self.pause()
         self._serial += 1
-        entry = Entry(self._serial, "loss", None, (made,), {}, None, _autocast(), [made.entry])
+        entry = Entry(self._serial, "loss", None, (made,), {}, None, autocast(), [made.entry])
         entry.losses = (loss,)
         self.entries.append(entry)
         return loss
@@ -284,7 +294,7 @@ class Tape:
 
     def overwritten(self) -> int:
         """How many tensors and numpy arrays from outside somebody wrote to since they were used."""
-        arrays = sum(_digest(array) != digest for array, digest in self._arrays.values())
+        arrays = sum(array_digest(array) != digest for array, digest in self._arrays.values())
         ours = {id(ref()) for entry in self.entries for ref in entry.writes}  # a total that the loop adds to
         held = [one for one in self._held.values() if not isinstance(one.tensor, nn.Parameter)]
         return arrays + sum(one.overwritten for one in held if id(one.tensor) not in ours)
@@ -300,7 +310,7 @@ class Tape:
         user = user_frame(frame)
         line = None if user is None else (user.f_code, user.f_lineno)
         args, kwargs = self._ref(args), self._ref(kwargs)
-        return Entry(self._serial, kind, call, args, kwargs, line, _autocast(), self._uses)
+        return Entry(self._serial, kind, call, args, kwargs, line, autocast(), self._uses)
 
     def _append(self, entry: Entry, output: Any) -> None:
         for place, tensor in enumerate(leaves(output)):
@@ -315,6 +325,9 @@ class Tape:
 
     def _ref(self, value: Any, depth: int = 0) -> Any:
         """The value with every tensor in it replaced by where it comes from."""
+        kind = type(value)
+        if kind in _AS_THEY_ARE:
+            return value
         if isinstance(value, torch.Tensor):
             known = self._by_id.get(id(value))
             if known is not None and known[0]() is value:
@@ -327,10 +340,14 @@ class Tape:
                 # A foreign one is held by another tensor: its id may be somebody else's soon.
                 self._held[id(held.tensor)] = held
             return held
-        if value is None or depth > 8 or isinstance(value, str | int | float):
+        if depth > 8 or isinstance(value, str | int | float):
             return value
-        if type(value).__name__ == "ndarray" and id(value) not in self._arrays:
-            self._arrays[id(value)] = (value, _digest(value))
+        if kind is tuple:
+            return tuple([self._ref(item, depth + 1) for item in value])
+        if kind is dict:
+            return {key: self._ref(item, depth + 1) for key, item in value.items()}
+        if kind.__name__ == "ndarray" and id(value) not in self._arrays:
+            self._arrays[id(value)] = (value, array_digest(value))
         return rebuilt(value, lambda item: self._ref(item, depth + 1))
 
     @staticmethod
@@ -369,27 +386,3 @@ _IN_PLACE = frozenset(
     f"__i{name}__"
     for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift")
 )
-
-
-def _digest(array: Any) -> int:
-    """Of an array of numpy that lies in one piece; 0 for others, which are taken on trust."""
-    if not array.flags.c_contiguous or array.nbytes > _LARGEST_ARRAY or array.dtype.hasobject:
-        return 0
-    return kernels.digest(array.ctypes.data, array.nbytes)
-
-
-def _catcher(arrived: dict[int, torch.Tensor], place: int, number: int) -> Callable[[Any], None]:
-    def catch(gradients: Any) -> None:
-        if gradients[number] is not None:
-            arrived[place] = gradients[number].detach()
-
-    return catch
-
-
-def _autocast() -> tuple[tuple[str, torch.dtype], ...]:
-    """Which devices compute in a lower precision here."""
-    if not torch.is_autocast_enabled("cpu") and not torch.is_autocast_enabled("cuda"):
-        return ()
-    return tuple(
-        (device, torch.get_autocast_dtype(device)) for device in ("cpu", "cuda") if torch.is_autocast_enabled(device)
-    )

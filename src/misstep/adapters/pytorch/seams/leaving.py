@@ -48,7 +48,7 @@ def left_behind(seam: StepSeam) -> None:
 def _bad_loss(seam: StepSeam) -> bool:
     """Whether a loss of this step is not finite; one that no backward was given becomes a row here."""
     adapter = seam.adapter
-    if seam.losses and tensors.nonfinite(seam.losses):
+    if seam.losses.bad():
         return True
     if adapter.level == "op":
         return not seam.losses and _last_scalar_is_bad(seam)
@@ -56,8 +56,7 @@ def _bad_loss(seam: StepSeam) -> bool:
         return False
     loss = adapter.tape.leave()
     assert loss is not None
-    seam.losses.append(loss)
-    adapter.loss_row(loss, len(seam.losses))
+    adapter.loss_row(loss, seam.losses.add(loss))
     return True
 
 
@@ -76,5 +75,5 @@ def _last_scalar_is_bad(seam: StepSeam) -> bool:
     node = adapter.catalog.node("loss", "loss", "Loss", phase="loss")
     row = frame.alias(adapter.catalog.tensor(node, "loss"), last, frame.inputs_of(last))
     record = frame.summary[frame.same_memory(row)]
-    seam.losses.append(torch.tensor(float("nan") if record["nan"] else float("inf")))
+    seam.losses.add(torch.tensor(float("nan") if record["nan"] else float("inf")))
     return True

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import weakref
+from collections import Counter
 from collections.abc import Callable
 from threading import get_ident
 from time import perf_counter_ns
@@ -47,6 +48,8 @@ class LoaderSeam:
         self.adapter, self.loaders = adapter, loaders
         self._lines: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self._numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._made: Counter[tuple[str, int]] = Counter()
+        """Loaders made on each line."""
         self._here: BatchClock | None = None
 
     def install(self) -> list[Callable[[], None]]:
@@ -71,7 +74,10 @@ class LoaderSeam:
         def __init__(loader: Any, *args: Any, **kwargs: Any) -> None:
             original(loader, *args, **kwargs)
             if not self.adapter.inert:
-                self._lines[loader] = user_source(sys._getframe(1), *_LIBRARIES)
+                line = user_source(sys._getframe(1), *_LIBRARIES)
+                place = (line.file, line.line) if line is not None else ("", 0)
+                nth, self._made[place] = self._made[place], self._made[place] + 1
+                self._lines[loader] = line, nth
 
         return __init__
 
@@ -102,7 +108,7 @@ class LoaderSeam:
         """Memory for the workers about to start; None where they run already, or there are none."""
         number = self._numbers.get(loader)
         if number is None:
-            number = self._numbers[loader] = self.loaders.met(_facts(loader, self._lines.get(loader)))
+            number = self._numbers[loader] = self.loaders.met(_facts(loader, *self._lines.get(loader, (None, 0))))
         if not loader.num_workers or (loader.persistent_workers and getattr(loader, "_iterator", None) is not None):
             return None
         method = getattr(loader.multiprocessing_context, "get_start_method", lambda: _start_method())()
@@ -227,7 +233,7 @@ def _ready(iterator: Any) -> int:
         return -1
 
 
-def _facts(loader: Any, line: Any) -> dict[str, Any]:
+def _facts(loader: Any, line: Any, nth: int) -> dict[str, Any]:
     dataset = loader.dataset
     try:
         size = len(dataset)
@@ -243,6 +249,7 @@ def _facts(loader: Any, line: Any) -> dict[str, Any]:
         "persistent_workers": bool(loader.persistent_workers),
         "pin_memory": bool(loader.pin_memory),
         "source": line,
+        "nth": nth,
     }
 
 
@@ -265,6 +272,7 @@ def watch_compiler(adapter: PyTorchAdapter) -> None:
     def begins(args: Any) -> None:
         if not adapter.inert and adapter.thread == get_ident():
             goes_on_with[0] = adapter.clock.compiles()
+            adapter.compilations.hooks.compiling()
 
     def ends(args: Any) -> None:
         if not adapter.inert and adapter.thread == get_ident() and goes_on_with[0] >= 0:

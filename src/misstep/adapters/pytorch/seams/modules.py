@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
+from torch._C._dynamo import eval_frame
 
 from misstep.adapters.base import Place, TrainingStopped
 from misstep.adapters.pytorch.compiled.calls import wraps_compiled
@@ -65,10 +66,14 @@ class ModuleSeam:
         original = self._original = nn.Module.__call__
         adapter = self.adapter
         is_compiling = torch.compiler.is_compiling
+        opened, active = adapter.compiled.opened, eval_frame.get_eval_frame_callback
 
         def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
             # Checked first: Dynamo traces this line and must find nothing else to trace.
             if is_compiling():
+                return original(module, *args, **kwargs)
+            # In compiled code whatever we call would be compiled; code excluded from compilation is seen as any other.
+            if opened and active() is not None:
                 return original(module, *args, **kwargs)
             if adapter.inert or adapter.in_backward or adapter.thread not in (0, get_ident()):
                 return original(module, *args, **kwargs)
@@ -80,9 +85,13 @@ class ModuleSeam:
                 cells[ENTERED] = entered = cells[ENTERED] + 1
                 cells[TRAIL + (entered & TRAIL_MASK)] = id(module)
                 if seam.within or not torch.is_grad_enabled():
+                    if adapter.facts.evaluating and not seam.within:
+                        adapter.facts.evaluated(module, sys._getframe(1))
                     return original(module, *args, **kwargs)
                 return seam.pass_by(original, module, args, kwargs)
             if not torch.is_grad_enabled():
+                if adapter.facts.evaluating and not seam.stack:
+                    adapter.facts.evaluated(module, sys._getframe(1))
                 return original(module, *args, **kwargs)
             return seam.call(original, module, args, kwargs)
 
@@ -94,6 +103,8 @@ class ModuleSeam:
             _MODULE.__call__ = self._original
 
     def begin_step(self) -> None:
+        if not self._calls:
+            return
         self._calls.clear()
         self._hooked.clear()
         self._output_rows.clear()
@@ -133,6 +144,7 @@ class ModuleSeam:
         output = original(module, *args, **kwargs)
         adapter.cells[PHASE] = BETWEEN
         adapter.clock.switch(segments.LOSS)
+        adapter.facts.network_ends(module, output)
         if entry is not None:
             start = perf_counter_ns()
             try:
@@ -144,13 +156,17 @@ class ModuleSeam:
 
     def _tape_begins(self, module: nn.Module, args: Any, kwargs: Any, frame: Any) -> tuple[Entry | None, Any, Any]:
         """The call's entry on the tape, and what to call with: a capsule may have something else in store."""
-        tape = self.adapter.tape
-        if self.adapter.replaying:
+        adapter = self.adapter
+        if adapter.replaying:
             return None, args, kwargs
-        self.adapter.cells[PHASE] = FORWARD
-        self.adapter.clock.switch(segments.FORWARD)
-        if self.adapter.on_network is not None:
-            self.adapter.on_network(args, kwargs, frame)
+        adapter.cells[PHASE] = FORWARD
+        adapter.clock.switch(segments.FORWARD)
+        if adapter.on_network is not None:
+            adapter.on_network(args, kwargs, frame)
+        adapter.facts.network_begins(module, args, kwargs, frame)
+        tape = adapter.tape
+        if not tape.armed:
+            return None, args, kwargs
         entry = tape.module_begins(module, args, kwargs, frame)
         if entry is not None and tape.swap is not None:
             args, kwargs = tape.swapped(entry, args, kwargs)
@@ -204,6 +220,7 @@ class ModuleSeam:
             if not self.stack:
                 cells[PHASE] = BETWEEN
                 adapter.clock.switch(segments.LOSS)
+                adapter.facts.network_ends(module, output)
             if entry is not None:
                 adapter.tape.module_ends(entry, output)
             if 0 < call <= MOST_CALLS:

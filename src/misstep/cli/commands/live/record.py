@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
 import time
@@ -16,6 +15,7 @@ from misstep.cli.command import command as define
 from misstep.cli.command import dir_option, json_option, option
 from misstep.cli.render.json import print_json
 from misstep.sentences.cli import crash as crashwords
+from misstep.store.atomic import copy_file
 from misstep.store.bundle.write import BundleKind, bundles_of, can_be_recorded, is_bundle, write_bundle
 from misstep.store.layout import rank_paths
 from misstep.store.reading.reader import Run, open_run
@@ -42,7 +42,7 @@ def command(run: str, *, target: str | None, as_json: bool, directory: str | Non
         kind = "end"
     made = write_bundle(opened.path, kind=kind, environment=dict(os.environ))
     if target:
-        shutil.copyfile(made, target)
+        copy_file(made, target)
         made = Path(target)
     if as_json:
         print_json({"run": opened.name, "bundle": str(made.absolute()), "asked": asked})

@@ -10,6 +10,7 @@ import click
 
 from misstep.cli.command import command as define
 from misstep.cli.command import dir_option, option
+from misstep.cli.demo import runs
 from misstep.errors import need
 from misstep.sentences.cli import live as words
 from misstep.settings import Settings
@@ -20,6 +21,7 @@ from misstep.settings import Settings
     about=words.ABOUT_UI,
     examples=(
         "misstep ui",
+        "misstep ui --demo --open",
         "misstep ui dumps/rank_0",
         "misstep ui before.ckpt after.pth --open",
         "misstep ui --dir /data/missteps --port 8080 --open",
@@ -34,6 +36,7 @@ from misstep.settings import Settings
 @option("--answer-to", "names", multiple=True, metavar="NAME", text=words.HELP_NAMES)
 @option("--prefix", default="", text=words.HELP_PREFIX)
 @option("--idle", type=float, default=0.0, metavar="SECONDS", text=words.HELP_IDLE)
+@option("--demo", is_flag=True, text=words.HELP_DEMO)
 @option("--open", "show", is_flag=True, text=words.HELP_OPEN)
 @option("-q", "--quiet", is_flag=True, text=words.HELP_QUIET)
 def command(
@@ -47,12 +50,16 @@ def command(
     names: tuple[str, ...],
     prefix: str,
     idle: float,
+    demo: bool,
     show: bool,
     quiet: bool,
 ) -> None:
     need("uvicorn", "for the web interface", extra="ui")
     from misstep.hub.server import start_hub, warn_exposed
 
+    if demo:
+        directory = directory or str(runs.FOLDER)
+        runs.make_demo(Path(directory), (lambda _: None) if quiet else click.echo)
     as_run = folder_of_run(things[0]) if len(things) == 1 and directory is None else None
     folder = as_run or Path(directory or Settings.load().dir)
     things = () if as_run else things
@@ -68,7 +75,8 @@ def command(
         idle_seconds=idle,
         things=things,
     )
-    page = hub.page.replace("/#", f"/{first_page(things)}#", 1)
+    first = f"runs/{runs.SHOWN}/debug" if demo else first_page(things)
+    page = hub.page.replace("/#", f"/{first}#", 1)
     if expose:
         warn_exposed(hub.url)
     if not quiet:
@@ -93,7 +101,7 @@ def folder_of_run(thing: Path) -> Path | None:
 
 def first_page(things: tuple[Path, ...]) -> str:
     """Where the link leads: to the one thing given, to two side by side, else to the runs."""
-    from misstep.hub.answers.things import named
+    from misstep.hub.answers.held.things import named
 
     found = named(things)
     names = [quote(one.name, safe="/") for one in found]

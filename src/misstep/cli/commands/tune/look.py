@@ -16,6 +16,7 @@ from misstep.cli.render.study import best_lines, counts, trials_table
 from misstep.cli.render.text import terminal
 from misstep.errors import StudyFileError
 from misstep.sentences.cli import tune as words
+from misstep.store.atomic import write_text
 from misstep.tuning.results import export_csv, export_json, importances, plain
 from misstep.tuning.storage.places import Place, find
 from misstep.tuning.storage.table import StudyReader, Table
@@ -103,7 +104,7 @@ def export(study: str, *, kind: str | None, target: str | None, as_json: bool, d
     if target is None:
         click.echo(text, nl=False)
     else:
-        Path(target).write_text(text, encoding="utf-8")
+        write_text(target, text)
         click.echo(words.EXPORTED(count=len(table.trials), file=target))
     return FINE
 

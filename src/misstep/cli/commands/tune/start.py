@@ -20,6 +20,7 @@ from misstep.errors import TuneError
 from misstep.sentences.cli import tune as words
 from misstep.sentences.text import said
 from misstep.settings import Settings
+from misstep.store.atomic import write_text
 from misstep.tuning.results import plain
 from misstep.tuning.storage.places import shown
 from misstep.tuning.storage.table import Table, from_optuna
@@ -115,7 +116,7 @@ def _propose(like: str, file: str | None) -> int:
     if file is None:
         click.echo(text, nl=False)
     else:
-        Path(file).write_text(text, encoding="utf-8")
+        write_text(file, text)
         click.echo(words.WROTE(file=file))
     return FINE
 
@@ -142,7 +143,7 @@ class Telling:
         table = from_optuna(worker.shared.study)
         self._bar = Bar(self._study, table, worker.trials, draw=not self._json)
         for note in self._study.notes:
-            self._say(note)
+            self._say(said(note))
         self._say(
             words.BEGINS(
                 name=self._study.name,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from misstep.diagnosis.lint.roles import is_loader, is_network
 from misstep.diagnosis.lint.rule import Place, rule
 from misstep.diagnosis.lint.source import Loop, Source, keyword, method, receiver
-from misstep.sentences import lint as texts
+from misstep.sentences.advice import lint as texts
 
 _MODAL = ("Dropout", "BatchNorm", "SyncBatchNorm", "InstanceNorm", "DropPath")
 _TRAINERS = ("fit", "train_step", "training_step")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from misstep.diagnosis.lint.roles import is_loader, is_optimizer, is_scaler, is_scheduler
 from misstep.diagnosis.lint.rule import Place, rule
 from misstep.diagnosis.lint.source import Loop, Source, method, number, receiver
-from misstep.sentences import lint as texts
+from misstep.sentences.advice import lint as texts
 
 _PER_EPOCH = ("StepLR", "MultiStepLR", "ExponentialLR", "ReduceLROnPlateau")
 _CLIPS = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grad_norm")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from misstep.diagnosis.lint.roles import SEQUENTIAL, is_network
 from misstep.diagnosis.lint.rule import Place, rule
 from misstep.diagnosis.lint.source import FORWARD, NetworkClass, Source, keyword, method, receiver, self_attribute
-from misstep.sentences import lint as texts
+from misstep.sentences.advice import lint as texts
 
 CONTAINERS = ("torch.nn.ModuleList", "mindspore.nn.CellList", *SEQUENTIAL)
 _WEIGHTED = re.compile(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from misstep.diagnosis.lint.roles import loss_kind, tail_of
 from misstep.diagnosis.lint.rule import Place, rule
 from misstep.diagnosis.lint.source import Source, keyword, method, receiver
-from misstep.sentences import lint as texts
+from misstep.sentences.advice import lint as texts
 
 _TARGETS = ("target", "targets", "label", "labels", "y_true", "gt", "ground_truth")
 _OUTPUTS = (

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from misstep.diagnosis.lint.roles import is_loader, is_network, is_optimizer, is_scheduler
 from misstep.diagnosis.lint.rule import Place, rule
 from misstep.diagnosis.lint.source import Source, keyword, method, number, receiver
-from misstep.sentences import lint as texts
+from misstep.sentences.advice import lint as texts
 
 _VERBS = frozenset({"zero_grad", "step", "backward", "eval", "train", "set_train"})
 _SHAPERS = (

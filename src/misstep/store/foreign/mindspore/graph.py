@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from misstep.core.graph import Edge, Graph, Node, NodeKind, Phase, Source
-from misstep.errors import FormatError
+from misstep.store.boundary import reading
 from misstep.store.foreign import protobuf as pb
 
 _FULL_NAME = re.compile(r"^\s*# Fullname with scope: \((.*)\)\s*$")
@@ -69,15 +69,13 @@ def read_pb(path: str | Path) -> Graph:
     >>> read_pb("rank_0/graphs/ms_output_trace_code_graph_0.pb").node("fc1.weight").kind
     'parameter'
     """
-    data = Path(path).read_bytes()
     graph = Graph()
-    try:
+    with reading(path, "MindSpore graph"):
+        data = Path(path).read_bytes()
         inner = next((one for one in pb.fields(data) if one.number == 4 and one.kind == pb.BYTES), None)
         if inner is None:
             raise pb.Malformed("no graph inside")
         _fill(graph, data, inner)
-    except pb.Malformed as wrong:
-        raise FormatError(f"{path} cannot be read as a MindSpore graph: {wrong}", path=str(path)) from None
     return graph
 
 

@@ -26,6 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misstep.core.stats import DTYPE_CODES, ITEM_BYTES, TensorStats
+from misstep.store.atomic import whole_file, write_text
+from misstep.store.boundary import plain_name
 from misstep.store.foreign.elements import name_of, needs_ml_dtypes, to_mindspore
 from misstep.store.foreign.index import facts_of
 from misstep.store.foreign.npyfile import write_npy
@@ -73,6 +75,8 @@ def write_mindspore_dump(
     Steps become iterations: as they are, or with `first_iteration` for step 1. `saved` and `statistics` are saved_data
     and statistic_category of its configuration, `config` is the whole of it, to be put beside the data.
     """
+    if not plain_name(net_name):  # it may come from a run somebody else recorded
+        net_name = "Net"
     shift = 0 if first_iteration is None else first_iteration - 1
     ranks: dict[int, list[Entry]] = {}
     for entry in source.entries():
@@ -86,7 +90,7 @@ def write_mindspore_dump(
             chosen = [entry for entry in entries if (entry.step or 0) == step]
             _Iteration(source, home / net_name / "0" / str(step + shift), saved, statistics, index).write(chosen)
         text = json.dumps({"format": "misstep-dump/1", "tensors": index}, ensure_ascii=False, indent=0)
-        (home / INDEX).write_text(text, encoding="utf-8")
+        write_text(home / INDEX, text)
 
 
 def index_key(iteration: int | None, kind: str, name: str, time: int, io: str, slot: int) -> str:
@@ -101,13 +105,13 @@ def _describe(home: Path, entries: list[Entry], iterations: list[int], config: d
     running = [entry for entry in entries if entry.role not in ("param", "buffer")]
     order = dict.fromkeys(entry.name for entry in sorted(running, key=lambda entry: entry.order))
     listing = "\n".join(["NodeExecutionOrder-FullNameWithScope", *order]) + "\n"
-    (orders / "ms_execution_order_graph_0.csv").write_text(listing, encoding="utf-8")
+    write_text(orders / "ms_execution_order_graph_0.csv", listing)
     history = "\n".join(map(str, iterations)) + "\n"
-    (orders / "ms_global_execution_order_graph_0.csv").write_text(history, encoding="utf-8")
+    write_text(orders / "ms_global_execution_order_graph_0.csv", history)
     target = {"device_target": "CPU", "ms_version": "2.10.0"}
-    (about / "config.json").write_text(json.dumps(target), encoding="utf-8")
+    write_text(about / "config.json", json.dumps(target))
     if config is not None:
-        (about / "data_dump.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
+        write_text(about / "data_dump.json", json.dumps(config, indent=1))
 
 
 class _Iteration:
@@ -128,10 +132,10 @@ class _Iteration:
         self._folder.mkdir(parents=True, exist_ok=True)
         rows = [self._write(entry, number) for number, entry in enumerate(entries)]
         if self._shortened:
-            with open(self._folder / MAPPING, "w", newline="", encoding="utf-8") as table:
+            with whole_file(self._folder / MAPPING, "w", newline="", encoding="utf-8") as table:
                 csv.writer(table).writerows(self._shortened)
         if self._saved != "tensor":
-            with open(self._folder / "statistic.csv", "w", newline="", encoding="utf-8") as table:
+            with whole_file(self._folder / "statistic.csv", "w", newline="", encoding="utf-8") as table:
                 writer = csv.writer(table)
                 writer.writerow([*_ALWAYS, *(COLUMNS[name] for name in self._statistics)])
                 writer.writerows(rows)

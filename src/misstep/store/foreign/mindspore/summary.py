@@ -9,6 +9,7 @@ histograms rows of statistics, tensors whole tensors, so that `misstep show`, `d
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from misstep.core.graph import Graph
 from misstep.errors import FormatError
+from misstep.store.boundary import reading
 from misstep.store.foreign import protobuf as pb
 from misstep.store.foreign.elements import dtype_named
 from misstep.store.foreign.eventfile import records
@@ -172,9 +174,10 @@ def _read_file(summary: Summary, file: Path) -> None:
     if said.re is TENSORBOARD:
         read, summary.writer = read_tensorboard_event, "tensorboard"
     try:
-        for record in records(file):
-            read(summary, record)
-    except (FormatError, pb.Malformed, struct.error) as wrong:
+        with reading(file, "event file"):
+            for record in records(file):
+                read(summary, record)
+    except FormatError as wrong:
         summary.damage.append(str(wrong))
 
 
@@ -267,9 +270,10 @@ def _tensor(data: bytes, message: pb.Field) -> NDArray[Any]:
         else:
             lists.append(np.array([pb.signed(part.value)]))
     dtype = dtype_named(_TYPES.get(kind, "float32"))
-    assert dtype is not None
+    if dtype is None:
+        raise pb.Malformed(f"a tensor of type {kind}")
     flat = np.frombuffer(raw, dtype) if raw else np.concatenate(lists or [np.zeros(0)]).astype(dtype)
-    return flat.reshape(dims) if int(np.prod(dims)) == flat.size else flat
+    return flat.reshape(dims) if math.prod(dims) == flat.size else flat
 
 
 def _read_lineage(summary: Summary, data: bytes) -> None:

@@ -1,0 +1,1 @@
+"""`advise`, `memory`, `profile`: what makes a training faster or smaller."""

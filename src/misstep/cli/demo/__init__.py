@@ -1,0 +1,1 @@
+"""A small training to look around with: what `misstep ui --demo` runs, and how."""
