@@ -59,6 +59,19 @@ def test_calls_inside_calls_are_both_written() -> None:
     assert text.endswith("y = mint.cat([mint.reshape(mint.ones((2, 2)), (-1,)), mint.zeros((4,))], dim=0)\n"), text
 
 
+def test_a_method_that_is_a_property_there_loses_its_parentheses() -> None:
+    assert ported("import torch\nn, c = torch.ones(2, 3).size()[:2]\n").text.endswith(
+        "n, c = mint.ones((2, 3)).shape[:2]\n"
+    )
+
+
+def test_the_parameters_of_a_normalisation_get_their_names() -> None:
+    text = (
+        "from torch import nn\n\n\ndef f(m):\n    if isinstance(m, nn.BatchNorm2d):\n        nn.init.zeros_(m.bias)\n"
+    )
+    assert "m.beta.set_data(" in ported(text).text
+
+
 def test_an_uncertain_call_stays_with_its_reason_and_its_full_name() -> None:
     found = ported("from torch import nn\n\n\ndef f():\n    return nn.Conv2d(3, 8, 3, padding_mode='reflect')\n")
     assert "    # misstep: torch.nn.Conv2d: " in found.text

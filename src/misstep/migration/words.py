@@ -29,6 +29,11 @@ NO_COUNTERPART = frozenset({"num_batches_tracked", "global_step"})
 """Kept by one framework and unknown to the other; nothing is computed from them."""
 
 
+def torch_leaves() -> frozenset[str]:
+    """PyTorch's words that MindSpore says otherwise for some layer."""
+    return frozenset(LEAVES.values())
+
+
 def torch_leaf(leaf: str, layer: str = "") -> str:
     """The last word as PyTorch says it.
 

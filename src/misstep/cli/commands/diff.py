@@ -12,8 +12,8 @@ from misstep.cli.command import command as define
 from misstep.cli.command import json_option, option
 from misstep.cli.render.json import print_json
 from misstep.cli.render.text import terminal
-from misstep.sentences import losses as losswords
 from misstep.sentences.cli import files as filewords
+from misstep.sentences.migrating import losses as losswords
 
 if TYPE_CHECKING:
     from misstep.compare.loss_causes import LossCause

@@ -13,7 +13,7 @@ from pathlib import Path
 from misstep.errors import MigrationError
 from misstep.migration.determinism.compare import Difference, Stage, first_difference, fixed
 from misstep.migration.determinism.record import Record, read_record
-from misstep.sentences import porting as sentences
+from misstep.sentences.migrating import porting as sentences
 
 Environment = Callable[[Mapping[str, str], Path], dict[str, str]]
 """What makes every Python process of a command write its record into a folder."""

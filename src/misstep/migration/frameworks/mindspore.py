@@ -45,6 +45,10 @@ class MindSporeHalf:
                 paths.setdefault(id(one), []).append(f"{path}.{name.rpartition('.')[2]}" if path else name)
         spelled = [str(one.name) for one in order]
         unique = len(set(spelled)) == len(spelled)
+        buffers = [  # of register_buffer: tensors that are no parameters
+            Param(name, tuple(one.shape), dtype_name(one), "buffer", False, fetch=partial(values_of, one))
+            for name, one in model.named_buffers()
+        ]
         return [
             Param(
                 str(one.name) if unique else paths[id(one)][0],
@@ -57,10 +61,10 @@ class MindSporeHalf:
                 partial(values_of, one),
             )
             for one in order
-        ]
+        ] + buffers
 
     def load(self, model: nn.Cell, values: Mapping[str, Array]) -> None:
-        held = self._named(model)
+        held = {**self._named(model), **dict(model.named_buffers())}
         for name, value in values.items():
             one = held.get(name)
             if one is None:

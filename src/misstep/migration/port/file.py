@@ -14,14 +14,14 @@ from misstep.migration.port.hazards import Hazard, hazards
 from misstep.migration.port.loaders import edit_loaders
 from misstep.migration.port.loop import edit_loops
 from misstep.migration.port.spelling import Spelling, edit_imports, taken_names
-from misstep.migration.port.structure import edit_classes, edit_names
+from misstep.migration.port.structure import edit_classes, edit_names, edit_parameters
 from misstep.migration.scan.judge import Judged, judge
 from misstep.migration.scan.page import Page
 from misstep.migration.scan.reading import Called, Reading
 from misstep.migration.scan.report import tensor_methods
 from misstep.migration.scan.walk import read_calls
 from misstep.migration.scan.writing import edit_call
-from misstep.sentences import porting as sentences
+from misstep.sentences.migrating import porting as sentences
 
 MARK = "# misstep:"
 
@@ -88,6 +88,7 @@ class _Port:
         self.spelling = Spelling(taken_names(source))
         self.found = Ported(source.path, lines=_code_lines(source))
         self.dropped: set[ast.stmt] = set()
+        self.kept: set[ast.AST] = set()
 
     def go(self) -> Ported:
         shared = (self.source, self.reading, self.page, self.spelling, self.mark)
@@ -95,7 +96,8 @@ class _Port:
         for called in self.reading.calls:
             if called.node not in handled:
                 self.call(called)
-        edit_names(self.source, self.reading, self.page, self.spelling, self.table, self.mark)
+        edit_names(self.source, self.reading, self.page, self.spelling, self.table, self.mark, self.kept)
+        edit_parameters(self.source, self.reading, self.page)
         edit_classes(self.source, self.reading, self.page)
         self.found.hazards = hazards(self.source, self.reading)
         body = self.page.written()  # asks every part what names it uses
@@ -155,6 +157,7 @@ class _Port:
         why = sentences.WHY[reason].of(name=name, detail=detail)
         assert isinstance(node, ast.expr | ast.stmt)
         self.spell_out(node, name)
+        self.kept.add(node)
         left = Left(node.lineno, node.end_lineno or node.lineno, name, why)
         if left in self.found.left:
             return

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from misstep.diagnosis.lint.source import FORWARD, Function, Source
 from misstep.migration.scan.reading import Reading
-from misstep.sentences import porting as sentences
+from misstep.sentences.migrating import porting as sentences
 
 _READS = frozenset({"item", "tolist", "numpy", "asnumpy"})
 

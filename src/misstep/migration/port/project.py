@@ -19,7 +19,7 @@ from misstep.diagnosis.lint.source import Source, python_files, read_source
 from misstep.errors import MigrationError
 from misstep.migration.apimap.table import load
 from misstep.migration.port.file import Ported, port_source
-from misstep.sentences import porting as sentences
+from misstep.sentences.migrating import porting as sentences
 
 HEADER = "# Ported by misstep from {name} ({digest})\n"
 _SIGNED = "# Ported by misstep from "

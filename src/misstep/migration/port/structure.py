@@ -11,13 +11,17 @@ from misstep.migration.scan.conventions import VALUES
 from misstep.migration.scan.page import Page
 from misstep.migration.scan.reading import Reading
 from misstep.migration.scan.writing import Spell
+from misstep.migration.words import mindspore_leaf, torch_leaves
 
 Mark = Callable[[ast.AST, str, str, str], None]
 """Leave a node to a human: (node, name, reason, detail)."""
 
 
-def edit_names(source: Source, reading: Reading, page: Page, spell: Spell, table: Table, mark: Mark) -> None:
-    """Names of PyTorch that are used without being called: bases, types, functions as values."""
+def edit_names(
+    source: Source, reading: Reading, page: Page, spell: Spell, table: Table, mark: Mark, kept: set[ast.AST]
+) -> None:
+    """Names of PyTorch that are used without being called: bases, types, functions as values; `kept` are the calls that
+    stay as they are."""
     for node, kind in reading.kinds.items():
         if kind.what != "name" or not kind.name.startswith("torch.") or not isinstance(node, ast.Name | ast.Attribute):
             continue
@@ -25,6 +29,9 @@ def edit_names(source: Source, reading: Reading, page: Page, spell: Spell, table
         if isinstance(parent, ast.Attribute):
             continue  # the longer name says what it is
         if isinstance(parent, ast.Call) and parent.func is node:
+            continue
+        if kept.intersection(source.ancestors(node)):
+            page.change(*page.span(node), kind.name)  # inside a call that stays PyTorch's
             continue
         target = _target(kind.name, table, tested=_is_tested(source, node))
         if target is None:
@@ -56,6 +63,32 @@ def _is_tested(source: Source, node: ast.AST) -> bool:
         if isinstance(one, ast.stmt):
             return False
     return False
+
+
+def edit_parameters(source: Source, reading: Reading, page: Page) -> None:
+    """`norm.weight` is `norm.gamma` there: the parameters of normalisations and embeddings have other names."""
+    for node in source.nodes:
+        if not isinstance(node, ast.Attribute) or node.attr not in torch_leaves():
+            continue
+        kind = reading.kind(node.value)
+        layers = {kind.name.rpartition(".")[2]} if kind.what == "layer" else _narrowed(source, node)
+        words = {mindspore_leaf(node.attr, layer, ()) for layer in layers}
+        if len(words) == 1 and words != {node.attr}:
+            end = page.span(node)[1]
+            page.change(end - len(node.attr.encode()), end, words.pop())
+
+
+def _narrowed(source: Source, node: ast.Attribute) -> set[str]:
+    """The classes an `isinstance` around this line leaves for the object."""
+    child: ast.AST = node
+    for one in source.ancestors(node):
+        if isinstance(one, ast.If) and child in one.body and isinstance(one.test, ast.Call) and len(one.test.args) == 2:
+            thing, classes = one.test.args
+            if source.dotted(one.test.func) == "isinstance" and ast.dump(thing) == ast.dump(node.value):
+                every = classes.elts if isinstance(classes, ast.Tuple) else [classes]
+                return {source.dotted(each).rpartition(".")[2] for each in every}
+        child = one
+    return set()
 
 
 def edit_classes(source: Source, reading: Reading, page: Page) -> None:

@@ -18,7 +18,7 @@ class Convention:
     template: str = ""
     drop: bool = False
     reason: str = ""
-    """Which sentence says why (see `sentences/migration.py`)."""
+    """Which sentence says why (see `sentences/migrating/porting.py`)."""
     least: int = 0
     """Arguments the template needs."""
 

@@ -22,7 +22,7 @@ from misstep.migration.scan.page import Page
 from misstep.migration.scan.reading import Called, Reading
 from misstep.migration.scan.walk import read_calls
 from misstep.migration.scan.writing import rewritten
-from misstep.sentences import porting as sentences
+from misstep.sentences.migrating import porting as sentences
 
 To = Literal["mindspore", "torch"]
 VERDICTS: tuple[Verdict, ...] = ("equivalent", "differs", "none", "uncertain")

@@ -15,6 +15,8 @@ from misstep.migration.scan.page import Edit, Page, Span
 
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict, ast.Tuple)
 _DOTTED = re.compile(r"\b(?:mindspore|contextlib)(?:\.\w+)+")
+_PROPERTIES = frozenset({"shape", "ndim", "dtype", "size", "itemsize", "nbytes", "strides", "T", "mT", "H", "mH"})
+"""What MindSpore's tensors have without being called."""
 Spell = Callable[[str], str]
 """A dotted name of MindSpore as this file says it."""
 
@@ -26,11 +28,18 @@ def edit_call(judged: Judged, page: Page, spell: Spell) -> None:
         _by_template(judged, page, spell, judged.convention.template)
     elif judged.way is not None and judged.way.rewrite.template:
         _by_template(judged, page, spell, judged.way.rewrite.template)
+    elif judged.way is not None and _is_property(judged.way.rewrite) and isinstance(node, ast.Call):
+        _by_template(judged, page, spell, "{self}." + judged.way.rewrite.target.rpartition(".")[2])
     elif judged.way is not None and isinstance(node, ast.Attribute):
         end = page.span(node)[1]
         page.change(end - len(node.attr.encode()), end, judged.way.rewrite.target.rpartition(".")[2])
     elif judged.way is not None:
         _Arguments(judged, page, spell).edit()
+
+
+def _is_property(rewrite: Rewrite) -> bool:
+    """`x.size()` is `x.shape` there, without parentheses."""
+    return rewrite.method and rewrite.target.rpartition(".")[2] in _PROPERTIES
 
 
 def rewritten(judged: Judged, page: Page, spell: Spell) -> str:

@@ -13,8 +13,8 @@ from misstep.cli import DIFFERS, FINE
 from misstep.cli.command import command as define
 from misstep.cli.command import json_option, option
 from misstep.cli.render.json import print_json
-from misstep.sentences import porting as sentences
 from misstep.sentences.cli import porting as words
+from misstep.sentences.migrating import porting as sentences
 
 if TYPE_CHECKING:
     from misstep.migration.determinism.examine import Examined

@@ -9,8 +9,8 @@ from misstep.cli.command import command as define
 from misstep.cli.command import json_option, option
 from misstep.cli.render.json import print_json
 from misstep.errors import MigrationError
-from misstep.sentences import porting as sentences
 from misstep.sentences.cli import porting as words
+from misstep.sentences.migrating import porting as sentences
 
 
 @define(

@@ -57,7 +57,10 @@ RECIPES: dict[str, tuple[Recipe, ...]] = {
     "torch.zeros": (call(2, 3), call((2, 3)), call(4), call(2, 3, dtype=torch.int64)),
     "torch.ones": (call(2, 3), call((2, 3)), call(4), call(2, 3, dtype=torch.int64)),
     "torch.full": (call((2, 3), 1.5), call((2, 3), 2.0, dtype=torch.float32)),
-    "torch.arange": (call(5), call(1, 5), call(1, 8, 2), call(5, dtype=torch.float32)),
+    "torch.arange": (
+        *(call(5), call(1, 5), call(1, 8, 2), call(5, dtype=torch.float32)),
+        *(call(1, 5, dtype=torch.float32), call(0, 8, 2, dtype=torch.float32), call(0, 5, dtype=torch.int64)),
+    ),
     "torch.linspace": (call(0.0, 1.0, 5), call(-1.0, 1.0, steps=7)),
     "torch.eye": (call(3), call(3, 4)),
     "torch.rand": (call(64, 64), call((64, 64)), call(4096)),

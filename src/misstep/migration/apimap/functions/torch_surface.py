@@ -133,7 +133,7 @@ def fits(value: Any, kind: str) -> bool:
     if kind == "Tensor[]":
         return isinstance(value, list | tuple) and all(isinstance(one, torch.Tensor) for one in value)
     if kind in ("int", "SymInt"):
-        return isinstance(value, int) and not isinstance(value, bool) and not isinstance(value, torch.dtype)
+        return isinstance(value, torch.dtype) or (isinstance(value, int) and not isinstance(value, bool))
     if kind in ("int[]", "SymInt[]"):
         return isinstance(value, int) or (
             isinstance(value, list | tuple) and all(isinstance(one, int) for one in value)
