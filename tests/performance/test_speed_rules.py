@@ -73,6 +73,16 @@ def test_batches_made_on_the_training_thread_are_input_bound() -> None:
     assert found["workers"].predicted == pytest.approx(5.6, rel=0.2)
 
 
+def test_what_others_load_costs_is_not_the_loaders_fault() -> None:
+    made = batches(make=4.5, cpu=1.5, workers=0)
+    made["delay"] = 5e3
+    crowded = load(cores=2, machine=2.0, own=0.3, delay=0.5)
+    assert facts(trace(steps(data=4.5, loss=21.5), made, crowded), loader(0)).verdict.bound == "fine"
+    sleeping = batches(make=16, cpu=0.5, workers=0)
+    sleeping["delay"] = 5e3
+    assert facts(trace(steps(data=16, loss=4), sleeping, crowded), loader(0)).verdict.bound == "input"
+
+
 def test_a_model_that_does_not_explain_the_measured_step_predicts_nothing() -> None:
     made = trace(steps(data=40, forward=2, queue=0), batches(make=4))
     assert facts(made, loader(1)).model is None
