@@ -34,7 +34,7 @@ def data_verdict(
 ) -> DataVerdict:
     """`best`: the fastest step the model knows of, None without a model."""
     share = times.share("data")
-    if pipeline is not None and not pipeline.workers and _only_computes(pipeline, share):
+    if pipeline is not None and not pipeline.workers and _only_computes(pipeline, times):
         # Made on the training thread, by work alone: what it waited for a core is the fault of others, not its own.
         share *= min(1.0, pipeline.cpu / max(pipeline.make, 1e-9))
     if share <= WAITS:
@@ -74,8 +74,10 @@ def _saturated(times: StepTimes, pipeline: Pipeline, load: Load, best: Predictio
     return crowded or _delayed(pipeline) > DELAYED
 
 
-def _only_computes(pipeline: Pipeline, share: float) -> bool:
-    """Whether making a batch is work and waiting for a core, and hardly any waiting for disk or network."""
+def _only_computes(pipeline: Pipeline, times: StepTimes) -> bool:
+    """Whether making a batch is work and waiting for a core, and hardly any waiting for disk or network. The thread's
+    waiting is known for whole steps; of it, making batches has its share of the work."""
+    share = min(1.0, pipeline.cpu * max(1.0, times.asks) / times.cpu) if times.cpu > 0 else 1.0
     return pipeline.make - pipeline.cpu - pipeline.delay * share < _WAITING * pipeline.make
 
 
