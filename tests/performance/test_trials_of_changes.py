@@ -50,6 +50,12 @@ def test_a_change_that_kills_the_training_is_never_kept() -> None:
     assert "SIGILL" in found.outcome
 
 
+def test_a_training_that_fails_by_itself_is_not_blamed_on_the_change() -> None:
+    found = tried([attempt(20, exit_code=1)], [attempt(5, exit_code=1)])
+    assert not found.kept
+    assert "without the change as well" in found.outcome
+
+
 @pytest.mark.parametrize(
     ("facts", "said"),
     [

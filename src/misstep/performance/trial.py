@@ -226,9 +226,10 @@ def _died(attempt: Attempt) -> bool:
 def _undecided(
     change: Change, without: Sequence[Attempt], with_it: Sequence[Attempt], *, steps: int, seconds: float
 ) -> Sentence | None:
-    for one in (*without, *with_it):
-        if _died(one):
-            return words.DIED.of(how=_how(one.exit_code))
+    for attempts, said in ((without, words.CONTROL_DIED), (with_it, words.DIED)):
+        for one in attempts:
+            if _died(one):
+                return said.of(how=_how(one.exit_code))
     if change.kind != "environment" and not all(one.carried_out for one in with_it):
         return words.NOT_APPLIED.of()
     fewest = min((len(one.ms) for one in (*without, *with_it)), default=0)
