@@ -17,6 +17,7 @@ from misstep.diagnosis.rules import RULES
 
 BROKEN = [one for one in programs("torch_broken") if one.half == "set"]
 HEALTHY = programs("torch_healthy")
+MINDSPORE = [one for one in programs("mindspore_broken", "mindspore_healthy") if one.half == "set"]
 _CHOSEN = random.Random(14)
 
 
@@ -31,6 +32,14 @@ def test_nothing_is_said_of_a_healthy_program(program: Program, tmp_path: Path) 
     diagnosis = run_here(program, tmp_path)
     assert [(one.rule, str(one.title)) for one in diagnosis.errors] == []
     assert diagnosis.looks > 0
+
+
+@pytest.mark.mindspore
+@pytest.mark.parametrize("program", _CHOSEN.sample(MINDSPORE, 8), ids=lambda one: one.name)
+def test_mindspore_programs_get_the_same_verdicts(program: Program, tmp_path: Path) -> None:
+    diagnosis = run_here(program, tmp_path)
+    expected = [] if program.healthy else [program.cause]
+    assert [one.rule for one in diagnosis.causes][:1] == expected
 
 
 def test_every_cause_of_the_corpus_and_of_the_graph_is_a_rule() -> None:

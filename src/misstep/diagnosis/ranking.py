@@ -31,6 +31,7 @@ _BLOWS_UP = (
     "signal.vanishing",
 )
 _NO_SIGNAL = ("signal.vanishing", "signal.constant-prediction", "rate.plateau", "rate.tiny", "data.one-class")
+_NO_GRADIENT = ("wiring.detached", "wiring.unused", *_NO_SIGNAL)
 
 EXPLAINS: dict[str, tuple[str, ...]] = {
     "wiring.loss-detached": ("wiring.detached", "wiring.unused", "wiring.no-step", *_STANDS_STILL),
@@ -64,8 +65,21 @@ EXPLAINS: dict[str, tuple[str, ...]] = {
     "rate.diverges": ("rate.plateau",),
     "signal.exploding": ("signal.saturated", "rate.diverges", "rate.plateau", "signal.constant-prediction"),
     "signal.identical-units": (*_NO_SIGNAL, "signal.dead-relu"),
-    "signal.zero-init": (*_NO_SIGNAL, "signal.dead-relu", "silent.weights_unchanged", "signal.identical-units"),
-    "signal.dead-relu": (*_NO_SIGNAL, "silent.weights_unchanged", "signal.zero-init"),
+    "signal.zero-init": (
+        "wiring.detached",
+        "wiring.unused",
+        *_NO_SIGNAL,
+        "signal.dead-relu",
+        "silent.weights_unchanged",
+        "signal.identical-units",
+    ),
+    "signal.dead-relu": (
+        "wiring.detached",
+        "wiring.unused",
+        *_NO_SIGNAL,
+        "silent.weights_unchanged",
+        "signal.zero-init",
+    ),
     "signal.saturated": (*_NO_SIGNAL, "silent.weights_unchanged"),
     "signal.vanishing": ("rate.plateau", "signal.constant-prediction", "rate.tiny", "silent.weights_unchanged"),
     "signal.constant-prediction": ("rate.plateau", "data.one-class"),

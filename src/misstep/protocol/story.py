@@ -2,6 +2,7 @@
 
     GET  /api/v1/runs/{run}/verdict?lang=      VerdictView or null: what the page opens on
     GET  /api/v1/runs/{run}/story?lang=        RunStory
+    GET  /api/v1/runs/{run}/report?lang=       text/html, the same and the loss on one page to send
 
 Sentences in the language that is asked for: they are the ones `misstep show` prints.
 """

@@ -40,6 +40,7 @@ class Schedule:
         self._due = following(step)
 
     def spent(self, seconds: float) -> None:
+        """CPU time a look has taken: a machine that others keep busy must not make us look away."""
         self._spent += seconds
 
 

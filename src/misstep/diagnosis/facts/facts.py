@@ -66,7 +66,8 @@ class Facts:
 
     def median_update(self, look: Look) -> float | None:
         """The middle of how far the layers moved, over their size."""
-        known = {name for name in self.matrices if self.weights[name].held}
+        # A layer that begins at zero grows from nothing: its first updates are large beside it, and mean no harm.
+        known = {name for name in self.matrices if self.weights[name].held and self.series[name][0].norm}
         ratios = [
             one.update for one in look.weights if one.name in known and one.update is not None and (one.norm or 0) > 0
         ]

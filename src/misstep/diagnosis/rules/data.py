@@ -75,7 +75,7 @@ def _repeated(one: TensorLook) -> bool:
 def constant_labels(facts: Facts) -> Iterator[Found]:
     """A single class, always the same."""
     labels = _single_class(facts)
-    if len(labels) >= FEW and len(set(labels)) == 1 and (len(labels) >= 5 or facts.steps <= 4):
+    if len(labels) >= FEW and len(set(labels)) == 1 and (len(labels) > FEW or facts.steps <= FEW):
         yield Found(0.85, {}, [evidence.RANGE.of(low=labels[0], high=labels[0])])
 
 

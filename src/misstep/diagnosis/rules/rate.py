@@ -51,9 +51,9 @@ def decayed(facts: Facts) -> Iterator[Found]:
 @rule("rate.tiny", "warning", texts.TINY, texts.TINY_FIX, texts.TINY_WHEN)
 def tiny(facts: Facts) -> Iterator[Found]:
     """Updates that change nothing one could see."""
-    if len(facts.updates) < FEW or facts.falls is not False or not facts.moves:
+    if len(facts.updates) < FEW or facts.falls is not False:
         return
-    largest = max(facts.updates)
+    largest = max(facts.updates) or _rounded_away(facts)
     if 0 < largest < TINY_UPDATE:
         yield Found(
             0.85,
@@ -62,6 +62,13 @@ def tiny(facts: Facts) -> Iterator[Found]:
             source=_made(facts),
             severity="error" if largest < NO_UPDATE else None,
         )
+
+
+def _rounded_away(facts: Facts) -> float:
+    """Nothing moves: what rate times gradient would have been, over the weight; 0 when that is no explanation."""
+    rate = max((rate for rate in facts.rates if rate is not None), default=0.0)
+    known = [x for name in facts.matrices if facts.weights[name].held for x in facts.series[name]]
+    return max((rate * x.gradient / x.norm for x in known if x.gradient and x.norm), default=0.0)
 
 
 @rule("rate.too-large", "error", texts.HUGE, texts.HUGE_FIX, texts.HUGE_WHEN)

@@ -143,7 +143,9 @@ def _without_gradient(facts: Facts) -> tuple[list[str], list[str]]:
         if facts.weights[name].trainable
         and facts.weights[name].known
         and stepping & set(facts.weights[name].held)
-        and all(x.gradient is None and not x.reached for x in facts.series[name])
+        # Where nobody walked the graph, a gradient of exactly 0 is all there is to see.
+        and all(x.gradient is None or (x.gradient == 0 and x.reached is None) for x in facts.series[name])
+        and not any(x.reached for x in facts.series[name])
     ]
     return silent, [name for name in known if any(x.gradient for x in facts.series[name])]
 

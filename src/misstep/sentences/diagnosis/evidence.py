@@ -86,5 +86,5 @@ LAYERS = Text(
     "{norms:count} 个归一化层，{dropouts:count} 个 dropout 层",
 )
 SKIPPED = Text("{count:count} of {all:count} updates left out", "{all:count} 次更新中有 {count:count} 次被跳过")
-RANKS = Text("ranks {ranks:list} at step {step}", "轮次 {step} 的 rank {ranks:list}")
+RANKS = Text("ranks {ranks:list} at step {step}", "轮次 {step} 的逻辑卡 {ranks:list}")
 OPTION = Text("{name} = {value:number}", "{name} = {value:number}")

@@ -10,7 +10,7 @@ FAMILIES: dict[str, Text] = {
     "rate": Text("rate and update", "学习率与更新"),
     "signal": Text("signal", "信号"),
     "data": Text("data", "数据"),
-    "ranks": Text("ranks", "多进程"),
+    "ranks": Text("ranks", "逻辑卡"),
     "generalisation": Text("generalisation", "泛化"),
     "transformers": Text("transformers", "Transformer"),
 }
@@ -37,7 +37,7 @@ NO_EVALUATION = Text("overfitting not checked: no evaluation was seen", "未检�
 NO_EVALUATION_LOSS = Text(
     "overfitting not checked: losses of evaluations are not recorded", "未检查过拟合：不记录评估的损失"
 )
-ONE_RANK = Text("only one rank", "只有一个 rank")
+ONE_RANK = Text("only one rank", "只有一张逻辑卡")
 NO_ATTENTION = Text("no attention with readable weights", "没有可读取权重的注意力")
 LABELS = Text("whether labels belong to their inputs cannot be seen from outside", "标签是否与输入对应，无法从外部看出")
 NO_ACTIVATIONS = Text("activations were not seen", "未看到激活")

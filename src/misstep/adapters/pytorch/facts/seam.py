@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from time import perf_counter
+from time import thread_time
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -84,6 +84,7 @@ class FactSeam:
         undo += [
             register_optimizer_step_pre_hook(self._before_step).remove,
             register_optimizer_step_post_hook(self._after_step).remove,
+            self._forget,
         ]
         return undo
 
@@ -112,7 +113,7 @@ class FactSeam:
         early = self._steps < _BATCHES
         if not early and not self._looking:
             return
-        began = perf_counter()
+        began = thread_time()
         if self._network is None and next(module.parameters(), None) is not None:
             with torch.no_grad(), self._adapter.quietly():
                 self._network = module
@@ -124,7 +125,7 @@ class FactSeam:
                     self._inputs = given[:4]
                     self._looks = tuple(look for one in given[:4] if (look := tensor_look(one)) is not None)
                     self._modes = _modes(module, frame)
-        self._schedule.spent(perf_counter() - began)
+        self._schedule.spent(thread_time() - began)
 
     def network_ends(self, module: nn.Module, output: Any) -> None:
         if self._looking and module is self._network:
@@ -146,7 +147,7 @@ class FactSeam:
         loss = next(iter(leaves(losses)), None)
         if not (self._looking and first) or loss is None:
             return
-        began = perf_counter()
+        began = thread_time()
         with torch.no_grad(), self._adapter.quietly():
             reached: list[torch.Tensor] | None = None
             if loss.grad_fn is None:
@@ -159,7 +160,7 @@ class FactSeam:
                 self._objective = objective_of(loss, found, name, self._inputs, self._outputs)
                 self._activations = activations_of(found, name)
             self.weights.before(reached)
-        self._schedule.spent(perf_counter() - began)
+        self._schedule.spent(thread_time() - began)
 
     def _before_step(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
         if not self._off():
@@ -173,10 +174,10 @@ class FactSeam:
         number = self.weights.met(optimizer)
         self.weights.stepped[number] = self.weights.stepped.get(number, 0) + 1
         if self._looking:
-            began = perf_counter()
+            began = thread_time()
             with torch.no_grad(), self._adapter.quietly():
                 self.weights.gradients_ready(optimizer)
-            self._schedule.spent(perf_counter() - began)
+            self._schedule.spent(thread_time() - began)
 
     def _after_step(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
         if not self._off():
@@ -194,7 +195,7 @@ class FactSeam:
         if not complete:
             self.calls.skipped += not last
             return []
-        began = perf_counter()
+        began = thread_time()
         self._steps += 1
         records: list[Record] = []
         with torch.no_grad(), self._adapter.quietly():
@@ -205,7 +206,7 @@ class FactSeam:
             if self._steps in (4, _BATCHES):
                 records.append(self._batches(step))
         self._begin(step + 1)
-        self._schedule.spent(perf_counter() - began)
+        self._schedule.spent(thread_time() - began)
         return records
 
     def close(self, step: int) -> list[Record]:
@@ -227,6 +228,11 @@ class FactSeam:
         self._hooked = False
         self._looking = self.calls.looking = self._schedule.wants(step)
         self.evaluating |= self._looking
+
+    def _forget(self) -> None:
+        """Hold nothing of the program any more."""
+        self.weights = Weights(self._adapter)
+        self._begin(0)
 
     def _look(self, step: int) -> list[Record]:
         self._schedule.looked(step)
