@@ -59,6 +59,12 @@ def test_a_wait_while_batches_lie_ready_is_the_handing_over_and_never_more_worke
     assert found["workers"].change.values == {"num_workers": 0}
 
 
+def test_waiting_for_a_core_is_no_slow_handing_over() -> None:
+    crowded = load(cores=2, machine=2.0, own=0.3, delay=0.3)
+    made = trace(steps(data=4, loss=20, queue=2), batches(make=2), crowded)
+    assert facts(made, loader(1)).verdict.bound == "fine"
+
+
 def test_without_a_free_core_no_workers_are_advised() -> None:
     busy = load(cores=2, machine=2.0, own=2.0, delay=0.0)
     made = trace(steps(data=10, forward=5, backward=5, queue=0, cpu=20), batches(make=20, cpu=20), busy)

@@ -40,6 +40,8 @@ def data_verdict(
     if share <= WAITS:
         return DataVerdict("fine", words.FINE.of(share=share))
     if pipeline is not None and pipeline.workers and times.empty is not None and times.empty <= EMPTY:
+        if load is not None and share - load.denied <= WAITS:  # the thread had its batch, and no core to take it
+            return DataVerdict("fine", words.FINE.of(share=share))
         return DataVerdict("transfer", words.TRANSFER_READY.of(share=share, ready=1 - times.empty))
     if pipeline is not None and load is not None and _saturated(times, pipeline, load, best):
         return DataVerdict(
