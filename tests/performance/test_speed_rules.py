@@ -59,6 +59,12 @@ def test_a_wait_while_batches_lie_ready_is_the_handing_over_and_never_more_worke
     assert found["workers"].change.values == {"num_workers": 0}
 
 
+def test_waiting_for_a_core_is_no_slow_handing_over() -> None:
+    crowded = load(cores=2, machine=2.0, own=0.3, delay=0.3)
+    made = trace(steps(data=4, loss=20, queue=2), batches(make=2), crowded)
+    assert facts(made, loader(1)).verdict.bound == "fine"
+
+
 def test_without_a_free_core_no_workers_are_advised() -> None:
     busy = load(cores=2, machine=2.0, own=2.0, delay=0.0)
     made = trace(steps(data=10, forward=5, backward=5, queue=0, cpu=20), batches(make=20, cpu=20), busy)
@@ -71,6 +77,16 @@ def test_batches_made_on_the_training_thread_are_input_bound() -> None:
     made = trace(steps(data=16, forward=5), batches(make=16, workers=0))
     found = advice(made, loader(0))
     assert found["workers"].predicted == pytest.approx(5.6, rel=0.2)
+
+
+def test_what_others_load_costs_is_not_the_loaders_fault() -> None:
+    made = batches(make=4.5, cpu=1.5, workers=0)
+    made["delay"] = 5e3
+    crowded = load(cores=2, machine=2.0, own=0.3, delay=0.5)
+    assert facts(trace(steps(data=4.5, loss=21.5), made, crowded), loader(0)).verdict.bound == "fine"
+    sleeping = batches(make=16, cpu=0.5, workers=0)
+    sleeping["delay"] = 5e3
+    assert facts(trace(steps(data=16, loss=4), sleeping, crowded), loader(0)).verdict.bound == "input"
 
 
 def test_a_model_that_does_not_explain_the_measured_step_predicts_nothing() -> None:

@@ -44,10 +44,21 @@ def test_a_gain_within_the_spread_of_the_runs_is_no_gain() -> None:
     assert not found.kept
 
 
+def test_one_pair_alone_keeps_nothing_below_a_tenth() -> None:
+    assert not tried([attempt(20, spread=0.01)], [attempt(18.5, spread=0.01, seed=1)]).kept
+    assert tried([attempt(20, spread=0.01)], [attempt(16, spread=0.01, seed=1)]).kept
+
+
 def test_a_change_that_kills_the_training_is_never_kept() -> None:
     found = tried([attempt(20)], [attempt(5, exit_code=-4)])
     assert not found.kept
     assert "SIGILL" in found.outcome
+
+
+def test_a_training_that_fails_by_itself_is_not_blamed_on_the_change() -> None:
+    found = tried([attempt(20, exit_code=1)], [attempt(5, exit_code=1)])
+    assert not found.kept
+    assert "without the change as well" in found.outcome
 
 
 @pytest.mark.parametrize(

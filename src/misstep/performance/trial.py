@@ -38,6 +38,10 @@ STEPS, SECONDS, PAIRS = 60, 120.0, 2
 LEAST_GAIN = 0.01
 _FEWEST = 8
 """Steady steps a run needs to count."""
+_ONE_PAIR = 0.10
+"""What two runs of one program may differ by on a busy machine: one pair alone tells nothing below it."""
+_STUDENT = {2: 2.15, 3: 1.39, 4: 1.22, 5: 1.15}
+"""By runs a side: how much wider than two standard errors an interval is whose error was itself guessed from so few."""
 _GRACE_SECONDS = 5.0
 FOLDER, RESULTS = "trials", "results.jsonl"
 
@@ -118,6 +122,8 @@ def judge(
         said = open_question or words.TOO_FEW_STEPS.of(steps=0)
         return Trial(change.name, predicted, None, before, after, 0.0, False, said, None)
     noise = 2 * after / before * float(np.hypot(before_error / before, after_error / after))
+    if min(len(without), len(with_it)) < 2:
+        noise = max(noise, _ONE_PAIR)
     gain = 1 - after / before
     if gain > max(LEAST_GAIN, noise):
         said = words.KEPT.of(before=before, after=after, gain=gain)
@@ -226,9 +232,10 @@ def _died(attempt: Attempt) -> bool:
 def _undecided(
     change: Change, without: Sequence[Attempt], with_it: Sequence[Attempt], *, steps: int, seconds: float
 ) -> Sentence | None:
-    for one in (*without, *with_it):
-        if _died(one):
-            return words.DIED.of(how=_how(one.exit_code))
+    for attempts, said in ((without, words.CONTROL_DIED), (with_it, words.DIED)):
+        for one in attempts:
+            if _died(one):
+                return said.of(how=_how(one.exit_code))
     if change.kind != "environment" and not all(one.carried_out for one in with_it):
         return words.NOT_APPLIED.of()
     fewest = min((len(one.ms) for one in (*without, *with_it)), default=0)
@@ -257,7 +264,7 @@ def _mean(runs: Sequence[Floats]) -> tuple[float | None, float]:
     blocks = [part.mean() for ms in kept for part in np.array_split(ms, min(6, len(ms)))]
     within = float(np.std(blocks, ddof=1) / np.sqrt(len(blocks))) if len(blocks) > 1 else 0.0
     between = float(np.std(means, ddof=1) / np.sqrt(len(means))) if len(means) > 1 else 0.0
-    return float(means.mean()), max(within, between)
+    return float(means.mean()), max(within, between * _STUDENT.get(len(means), 1.1))
 
 
 def _write(run: Run, change: Change, trial: Trial) -> None:

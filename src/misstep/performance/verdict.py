@@ -18,6 +18,7 @@ from misstep.sentences.text import Sentence
 Bound = Literal["input", "transfer", "saturated", "fine", "unknown"]
 
 WAITS, EMPTY, DELAYED, BUSY = 0.10, 0.30, 0.20, 0.80
+_WAITING = 0.3
 GAIN = 0.05
 """A prediction has to promise this much before anybody is bothered."""
 
@@ -33,12 +34,14 @@ def data_verdict(
 ) -> DataVerdict:
     """`best`: the fastest step the model knows of, None without a model."""
     share = times.share("data")
-    if pipeline is not None and not pipeline.workers and times.bare > 0:
-        # Made on the training thread: what others' load costs there, it costs in every other part of a step too.
-        share = max(0.0, share - pipeline.delay * max(1.0, times.asks) / times.bare)
+    if pipeline is not None and not pipeline.workers and _only_computes(pipeline, times):
+        # Made on the training thread, by work alone: what it waited for a core is the fault of others, not its own.
+        share *= min(1.0, pipeline.cpu / max(pipeline.make, 1e-9))
     if share <= WAITS:
         return DataVerdict("fine", words.FINE.of(share=share))
     if pipeline is not None and pipeline.workers and times.empty is not None and times.empty <= EMPTY:
+        if load is not None and share - load.denied <= WAITS:  # the thread had its batch, and no core to take it
+            return DataVerdict("fine", words.FINE.of(share=share))
         return DataVerdict("transfer", words.TRANSFER_READY.of(share=share, ready=1 - times.empty))
     if pipeline is not None and load is not None and _saturated(times, pipeline, load, best):
         return DataVerdict(
@@ -71,6 +74,13 @@ def _saturated(times: StepTimes, pipeline: Pipeline, load: Load, best: Predictio
         return False
     crowded = load.own + load.external > BUSY * load.allowed
     return crowded or _delayed(pipeline) > DELAYED
+
+
+def _only_computes(pipeline: Pipeline, times: StepTimes) -> bool:
+    """Whether making a batch is work and waiting for a core, and hardly any waiting for disk or network. The thread's
+    waiting is known for whole steps; of it, making batches has its share of the work."""
+    share = min(1.0, pipeline.cpu * max(1.0, times.asks) / times.cpu) if times.cpu > 0 else 1.0
+    return pipeline.make - pipeline.cpu - pipeline.delay * share < _WAITING * pipeline.make
 
 
 def _delayed(pipeline: Pipeline) -> float:

@@ -211,6 +211,10 @@ DIED = Text(
     "do not: the training ended with {how} under it",
     "不要使用：训练在此设置下以 {how} 结束",
 )
+CONTROL_DIED = Text(
+    "not decided: the training ended with {how} without the change as well; see trials/without*/output.txt in the run",
+    "未定：不带改动时训练也以 {how} 结束；见该训练目录下的 trials/without*/output.txt",
+)
 TIMED_OUT = Text(
     "not decided: it did not reach {steps} steps within {seconds:.0f} s",
     "未定：{seconds:.0f} 秒内未完成 {steps} 个轮次",
