@@ -12,6 +12,7 @@ import mmap
 import os
 import re
 import struct
+import warnings
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -116,7 +117,9 @@ def header_of(head: bytes, path: str | Path) -> tuple[np.dtype[Any], tuple[int, 
 @lru_cache(maxsize=4096)
 def _parsed(text: bytes) -> tuple[np.dtype[Any], tuple[int, ...], bool]:
     try:
-        said = ast.literal_eval(text.decode("latin1").strip())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "invalid decimal literal": it is no program of the user's
+            said = ast.literal_eval(text.decode("latin1").strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         raise Damaged("a dictionary with descr, fortran_order and shape") from None
     if not isinstance(said, dict) or said.keys() != {"descr", "fortran_order", "shape"}:

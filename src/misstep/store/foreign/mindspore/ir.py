@@ -15,6 +15,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 _CNODE = re.compile(r"^\s*(?:%(?P<number>\d+)\([^)]*\) = )?(?P<type>[A-Z][^\s(:]*)\((?P<arguments>.*)$")
@@ -23,6 +24,9 @@ _SIGNATURE = re.compile(r"^\s*: \((?P<types><.*?)\) -> \((?P<made>.*)\)\s*$")
 _SHAPE = re.compile(r"\(([\d, ]*)\)")
 _FULL_NAME = re.compile(r"^\s*# Fullname with scope: \((.*)\)\s*$")
 _PASS_ON = frozenset({"Load", "Depend", "Identity", "StopGradient"})
+_ITEM = re.compile(r"I64\((\d{1,9})\)")
+_MOST_RESULTS = 10_000
+"""A tuple of tuples of tuples may name one node a million times."""
 _DEEPEST = 64
 _WRITES: dict[str, tuple[int, ...]] = {"BatchNorm": (3, 4), "BatchNormGrad": ()}
 """Every parameter that is handed over without a Load is marked in place; these only read some of theirs."""
@@ -97,7 +101,7 @@ def _close(wiring: Wiring, nodes: dict[str, _CNode]) -> None:
         if not node.name or node.type in _PASS_ON:
             continue
         if node.type == "Return":
-            wiring.results = list(_leaves(node.arguments[0], nodes)) if node.arguments else []
+            wiring.results = list(islice(_leaves(node.arguments[0], nodes), _MOST_RESULTS)) if node.arguments else []
             continue
         feeds = tuple(_feed(argument, nodes) for argument in node.arguments)
         wiring.feeds[node.name] = feeds
@@ -124,8 +128,8 @@ def _feed(argument: str, nodes: dict[str, _CNode], slot: int = 0, depth: int = 0
     node = nodes.get(argument[1:])
     if node is None:
         return None
-    if node.type == "TupleGetItem" and len(node.arguments) > 1 and node.arguments[1].startswith("I64("):
-        return _feed(node.arguments[0], nodes, int(node.arguments[1][4:-1]), depth + 1)
+    if node.type == "TupleGetItem" and len(node.arguments) > 1 and (which := _ITEM.fullmatch(node.arguments[1])):
+        return _feed(node.arguments[0], nodes, int(which[1]), depth + 1)
     if node.type == "MakeTuple":
         return _feed(node.arguments[slot], nodes, 0, depth + 1) if slot < len(node.arguments) else None
     if node.type in _PASS_ON and node.arguments:
@@ -148,8 +152,10 @@ def _sizes(made: str) -> tuple[int, ...]:
     """`<Tuple[Tensor[Float32]*2], TupleShape((4, 8), ())>` is 32 elements and 1; nothing where a dimension is open."""
     if "-1" in made or "-2" in made:
         return ()
-    shapes = [[int(size) for size in found.split(",") if size.strip()] for found in _SHAPE.findall(made)]
-    return tuple(math.prod(shape) for shape in shapes)
+    shapes = [[size.strip() for size in found.split(",") if size.strip()] for found in _SHAPE.findall(made)]
+    if not all(size.isdecimal() and len(size) < 20 for shape in shapes for size in shape):
+        return ()
+    return tuple(math.prod(map(int, shape)) for shape in shapes)
 
 
 def _arguments(text: str) -> list[str]:
