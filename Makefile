@@ -10,7 +10,7 @@ WEB_SOURCES := $(shell find web -type f -not -path 'web/node_modules/*' 2>/dev/n
 export PYTHONPATH := $(CURDIR)/src
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native native-aarch64 web browser demo test test-most test-fast postgres tune-kills compiled-sweep lint bench bench-web api-map docs wheel changelog hooks clean
+.PHONY: fuzz fuzz-night soak kills help setup native native-aarch64 web browser demo test test-most test-fast postgres tune-kills compiled-sweep lint bench bench-web api-map docs wheel changelog hooks clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -46,9 +46,12 @@ browser: ## install Debian's Chromium and CJK fonts, for the browser tests
 	test -x /usr/bin/chromium && fc-list 2>/dev/null | grep -qi 'noto.*cjk' || \
 	  (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-noto-cjk fontconfig)
 
-postgres: ## install Debian's PostgreSQL, for the tests of tuning
+postgres: ## install Debian's PostgreSQL and MariaDB, for the tests of tuning
 	command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || \
 	  (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql)
+	command -v mariadbd >/dev/null || ls /usr/sbin/mariadbd >/dev/null 2>&1 || \
+	  (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	  mariadb-server-core mariadb-client-core)
 
 demo: $(STAMP) web ## train an example with a planted fault under misstep and read the verdict
 	$(BIN)/misstep run --level guard --name demo $(BIN)/python examples/torch_log_of_negative.py
@@ -67,6 +70,18 @@ test-most: $(STAMP) postgres ## all but the browser and the slow stories
 test-fast: $(STAMP) ## without stories, MindSpore and the browser
 	$(PYTEST) -m 'not story and not mindspore and not ui'
 
+fuzz: $(STAMP) ## damaged input to every reader, grammar and message; at most 20 minutes (options in ARGS)
+	$(BIN)/python -m tests.fuzz $(ARGS)
+
+soak: $(STAMP) ## 200,000 real training steps: memory, descriptors and disk stay flat (bench/soak.py)
+	$(BIN)/python bench/soak.py $(ARGS)
+
+kills: $(STAMP) ## 1,000 times kill -9 of a recording process at random points: no finished step is lost (bench/kills.py)
+	$(BIN)/python bench/kills.py $(ARGS)
+
+fuzz-night: $(STAMP) ## the same for eight hours
+	$(BIN)/python -m tests.fuzz --cases 20000000 --minutes 480
+
 lint: $(STAMP) $(NODE_STAMP) ## ruff, mypy, tsc and Biome
 	$(BIN)/ruff check src tests bench examples
 	$(BIN)/ruff format --check src tests bench examples
@@ -84,9 +99,10 @@ bench-%: $(STAMP) ## one benchmark, bench/%.py; options in ARGS: make bench-over
 bench-web: web browser $(STAMP) ## figures of the web front end in a real browser
 	cd web && npm run --silent bench -- $(ARGS)
 
-tune-kills: $(STAMP) postgres ## kill the workers of a study fifty times, on a journal and on PostgreSQL
+tune-kills: $(STAMP) postgres ## kill the workers of a study fifty times, on a journal, PostgreSQL and MariaDB
 	$(BIN)/python tests/tuning/killing.py --kills 50 --trials 150
-	$(BIN)/python tests/tuning/killing.py --kills 50 --trials 150 --postgres
+	$(BIN)/python tests/tuning/killing.py --kills 50 --trials 150 --on postgresql
+	$(BIN)/python tests/tuning/killing.py --kills 50 --trials 150 --on mariadb
 
 compiled-sweep: $(STAMP) ## six planted faults in every form of torch.compile, at every level (about an hour)
 	$(BIN)/python tests/compiled/sweep.py $(ARGS)

@@ -7,8 +7,20 @@ the module loads.
 
 from setuptools import Extension, setup
 
-SOURCES = ["module", "tables", "plain", "avx2", "avx512"]
-HEADERS = ["arguments", "bits", "common", "kernels", "lanes", "layout", "pairs", "records", "steprows", "summary"]
+SOURCES = ["module", "clock", "tables", "plain", "avx2", "avx512"]
+HEADERS = [
+    "arguments",
+    "bits",
+    "clock",
+    "common",
+    "kernels",
+    "lanes",
+    "layout",
+    "pairs",
+    "records",
+    "steprows",
+    "summary",
+]
 
 setup(
     ext_modules=[

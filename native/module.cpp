@@ -7,6 +7,7 @@
 #include <string>
 
 #include "arguments.h"
+#include "clock.h"
 #include "steprows.h"
 
 #if defined(MISSTEP_X86)
@@ -361,5 +362,7 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_native", "One-pass statistics
 
 PyMODINIT_FUNC PyInit__native() {
     if (!choose()) return nullptr;
-    return PyModule_Create(&definition);
+    PyObject *module = PyModule_Create(&definition);
+    if (module && !add_clock(module)) Py_CLEAR(module);
+    return module;
 }

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from misstep.compare.layers import diff
     from misstep.compare.offline import offline
     from misstep.core.address import Address
+    from misstep.diagnosis.diagnose import assert_healthy, diagnose
     from misstep.errors import MisstepError
     from misstep.store.reading.reader import Run, open_run
     from misstep.train.printing import Print
@@ -36,8 +37,10 @@ __all__ = [
     "Run",
     "Session",
     "__version__",
+    "assert_healthy",
     "attach",
     "connect",
+    "diagnose",
     "diff",
     "fix_randomness",
     "offline",
@@ -52,8 +55,10 @@ _HOMES = {
     "Print": "misstep.train.printing",
     "Run": "misstep.store.reading.reader",
     "Session": "misstep.capture.session",
+    "assert_healthy": "misstep.diagnosis.diagnose",
     "attach": "misstep.capture.process",
     "connect": "misstep.client",
+    "diagnose": "misstep.diagnosis.diagnose",
     "diff": "misstep.compare.layers",
     "fix_randomness": "misstep.train.seed",
     "offline": "misstep.compare.offline",

@@ -18,6 +18,7 @@
     ├── MigrationError        a network, source or batch that cannot be moved or checked as asked
     ├── LintError             a file that `misstep lint` cannot look at, or an unknown rule
     ├── PerformanceError      a run whose speed cannot be told, or a change that cannot be tried
+    ├── Unhealthy             a run with findings, where a healthy one was asked for
     ├── TrainError            a wrong call of misstep.train
     ├── TuneError             a study that cannot go on
     │   ├── StudyFileError    a study file that cannot be read; carries its line
@@ -34,6 +35,8 @@ import difflib
 import importlib
 from collections.abc import Iterable
 from types import ModuleType
+
+from misstep.sentences import words
 
 
 class MisstepError(Exception):
@@ -135,6 +138,14 @@ class PerformanceError(MisstepError):
     """A run whose speed or memory cannot be told, or a change that cannot be tried."""
 
 
+class Unhealthy(MisstepError, AssertionError):
+    """A run with findings; raised by `misstep.assert_healthy`, so that a test of training code fails with them."""
+
+    def __init__(self, message: str, *, findings: tuple[object, ...] = ()) -> None:
+        super().__init__(message)
+        self.findings = findings
+
+
 class TrainError(MisstepError):
     """misstep.train was called with something that cannot work."""
 
@@ -179,10 +190,10 @@ def nearest(word: str, choices: Iterable[str], *, most: int = 3) -> str:
     close = difflib.get_close_matches(word, every, n=most, cutoff=0.5)
     if not close:
         close = [choice for choice in every if word.lower() in choice.lower()][:most]
+    if len(close) == 1:
+        return words.DID_YOU_MEAN.of(name=close[0])
     if close:
-        listed = close[0] if len(close) == 1 else f"{', '.join(close[:-1])} or {close[-1]}"
-        return f"; did you mean {listed}?"
+        return words.DID_YOU_MEAN_ONE_OF.of(names=close[:-1], last=close[-1])
     if not every:
         return ""
-    tail = ", …" if len(every) > 8 else ""
-    return f"; known: {', '.join(every[:8])}{tail}"
+    return words.KNOWN.of(names=every) if len(every) <= 8 else words.KNOWN_AND_MORE.of(names=every[:8])

@@ -80,10 +80,15 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("capsules", "", "Further steps whose capsule is kept, like 100:110; those that go wrong are kept anyway."),
     Setting("capsule", "", "A capsule whose step this process runs first; set by misstep replay."),
     Setting("change", "", "Changes tried in this process, as JSON; set by misstep advise --apply."),
+    Setting("compare_modes", 0, "Check compiled graphs against uncompiled code from this step on; 0 for never."),
     Setting("last_step", 0, "End the training after this step; 0 for never. Set by misstep advise --apply."),
+    Setting("rehearse", "", "Have the first steps tell their memory instead, as JSON; set by misstep memory."),
+    Setting("profile", "", "Steps that run under the framework's profiler, like 5:8; see misstep profile."),
     Setting("hang_seconds", 0.0, "Write a flight record when no step ends for this long; 0 for never."),
     Setting("knowledge", "", "Further files of error patterns for misstep open, separated by ':'."),
     Setting("force_queue", False, "Send CPU tensors down the accelerator's road. For our own tests."),
+    Setting("share", False, "Let other users of this machine read runs; without it they are yours alone (0700, 0600)."),
+    Setting("secrets", "", "Names of further variables, options and keys whose values are never written: pin,corp_*."),
     Setting("lang", "", "Language of messages: en or zh; empty for the locale's.", ("", "en", "zh")),
 )
 

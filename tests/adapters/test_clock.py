@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from misstep.adapters.timing import clock as module
 from misstep.adapters.timing.batches import BatchClock, Timed
 from misstep.adapters.timing.lanes import SLOTS, Lane, Lanes
 from misstep.adapters.timing.stages import Stages, merged
-from misstep.core.segments import BACKWARD, DATA, FORWARD, GAP, GRADIENTS, OPTIMIZER, SEGMENTS, TRANSFER
-from misstep.store.tracefile import BATCH_RECORD, RECORD_BYTES
+from misstep.core.segments import BACKWARD, DATA, EPOCH, FIRST, FORWARD, GAP, GRADIENTS, OPTIMIZER, SEGMENTS, TRANSFER
+from misstep.store.tracefile import BATCH_RECORD, RECORD_BYTES, STEP, STEP_RECORD
 
 
 class Owner:
     cost_ns = 0
+
+
+Made = Callable[[Owner], module.Clock]
 
 
 class Time:
@@ -26,18 +33,22 @@ class Time:
 
 
 @pytest.fixture
-def time(monkeypatch: pytest.MonkeyPatch) -> Time:
-    time = Time()
-    monkeypatch.setattr(module, "perf_counter_ns", time)
-    return time
+def time() -> Time:
+    return Time()
+
+
+@pytest.fixture(params=sorted({module.Clock, module.PlainClock}, key=lambda kind: kind.__name__))
+def made(request: pytest.FixtureRequest, time: Time) -> Made:
+    """Both clocks, the native one and its twin, on a time of the test's own."""
+    return lambda owner: request.param(owner, time)
 
 
 def spent(clock: module.Clock) -> dict[str, int]:
     return {name: ns for name, ns in zip(SEGMENTS, clock.take().spent) if ns}
 
 
-def test_the_time_since_the_last_word_goes_to_what_was_under_way(time: Time) -> None:
-    clock = module.Clock(Owner())
+def test_the_time_since_the_last_word_goes_to_what_was_under_way(time: Time, made: Made) -> None:
+    clock = made(Owner())
     for segment, ns in ((DATA, 40), (TRANSFER, 3), (FORWARD, 20), (BACKWARD, 30), (GRADIENTS, 2), (OPTIMIZER, 5)):
         clock.switch(segment)
         time.now += ns
@@ -48,8 +59,8 @@ def test_the_time_since_the_last_word_goes_to_what_was_under_way(time: Time) -> 
     }  # fmt: skip
 
 
-def test_what_follows_the_last_update_belongs_to_the_next_step(time: Time) -> None:
-    clock = module.Clock(Owner())
+def test_what_follows_the_last_update_belongs_to_the_next_step(time: Time, made: Made) -> None:
+    clock = made(Owner())
     clock.switch(OPTIMIZER)
     time.now += 5
     clock.own()
@@ -63,8 +74,8 @@ def test_what_follows_the_last_update_belongs_to_the_next_step(time: Time) -> No
     assert spent(clock) == {"gap": 7, "data": 11}
 
 
-def test_nothing_of_a_replay_counts_as_training(time: Time) -> None:
-    clock = module.Clock(Owner())
+def test_nothing_of_a_replay_counts_as_training(time: Time, made: Made) -> None:
+    clock = made(Owner())
     clock.switch(GRADIENTS)
     assert clock.own() == GRADIENTS
     clock.switch(FORWARD)
@@ -78,9 +89,9 @@ def test_nothing_of_a_replay_counts_as_training(time: Time) -> None:
     assert spent(clock) == {"misstep": 100, "optimizer": 5}
 
 
-def test_our_own_cost_inside_a_segment_is_taken_out_of_it(time: Time) -> None:
+def test_our_own_cost_inside_a_segment_is_taken_out_of_it(time: Time, made: Made) -> None:
     owner = Owner()
-    clock = module.Clock(owner)
+    clock = made(owner)
     clock.switch(FORWARD)
     time.now += 50
     owner.cost_ns += 20
@@ -88,8 +99,8 @@ def test_our_own_cost_inside_a_segment_is_taken_out_of_it(time: Time) -> None:
     assert spent(clock) == {"forward": 30, "misstep": 20}
 
 
-def test_waiting_for_a_framework_that_runs_behind_is_its_time(time: Time) -> None:
-    clock = module.Clock(Owner())
+def test_waiting_for_a_framework_that_runs_behind_is_its_time(time: Time, made: Made) -> None:
+    clock = made(Owner())
     waited = [0]
     clock.waits = lambda: waited[0]
     clock.switch(BACKWARD)
@@ -103,12 +114,46 @@ def test_waiting_for_a_framework_that_runs_behind_is_its_time(time: Time) -> Non
     assert spent(clock) == {"backward": 35, "misstep": 5}
 
 
+def test_a_record_of_the_trace_says_what_was_taken(time: Time, made: Made) -> None:
+    clock = made(Owner())
+    clock.switch(FORWARD)
+    clock.ask(3)
+    clock.ask(2)
+    clock.epoch = True
+    time.now += 5_000
+    clock.switch(GAP)
+    (record,) = np.frombuffer(clock.record(FIRST, 7), STEP_RECORD)
+    assert (record["kind"], record["flags"], record["number"]) == (STEP, FIRST | EPOCH, 7)
+    assert (record["queue"], record["asks"]) == (3, 2)
+    assert dict(zip(SEGMENTS, record["spent"].tolist()))["forward"] == 5.0
+    assert record["began"] > 1_600_000_000 * 10**9
+    assert clock.asks == 0
+    assert not clock.epoch
+
+
+def test_a_clock_and_its_owner_go_together_when_nobody_holds_them(made: Made) -> None:
+    class Holder(Owner):
+        clock: Any = None
+
+    gone = []
+    for number in range(200):
+        holder = Holder()
+        holder.clock = made(holder)
+        holder.clock.waits = lambda held=holder: held.cost_ns
+        holder.clock.switch(FORWARD)
+        holder.clock.own()
+        holder.clock.back(GAP)
+        holder.clock.record(0, number)
+        gone.append(weakref.ref(holder))
+    del holder
+    gc.collect()
+    assert [ref for ref in gone if ref() is not None] == []
+
+
 # ── batches ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def unpacked(record: bytes) -> Any:
-    import numpy as np
-
     return np.frombuffer(record, BATCH_RECORD)[0]
 
 

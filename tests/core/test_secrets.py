@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from core.secret_shapes import HARMLESS, KEYS, NAMED, A, H, P
 from misstep.core.secrets import Scrubber, allowed, is_secret_name
 
 
@@ -59,3 +60,42 @@ def test_of_the_environment_only_the_allowed_is_told() -> None:
 def test_members_named_like_secrets_are_hidden_in_data() -> None:
     data = {"api_key": "abcdefgh", "tokens": [1, 2], "deep": [{"password": "x"}]}
     assert Scrubber({}).plain(data) == {"api_key": "(hidden)", "tokens": [1, 2], "deep": [{"password": "(hidden)"}]}
+
+
+@pytest.mark.parametrize("text", KEYS + NAMED)
+def test_none_of_a_hundred_shapes_is_left(text: str) -> None:
+    clean = Scrubber({}).text(f"step 3: {text} (see log)")
+    assert not [secret for secret in (A, H, P, "IOSFODNN7EXAMPLE", "0a1b2c3d0a1b") if secret in clean], clean
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_looks_a_little_like_a_secret_stays(text: str) -> None:
+    assert Scrubber({}).text(text) == text
+
+
+def test_there_are_a_hundred_shapes() -> None:
+    assert len({*KEYS, *NAMED}) >= 100
+
+
+def test_the_word_behind_an_option_is_hidden_in_a_command_line() -> None:
+    given = ["python", "train.py", "--token", P, "-p", P, "--lr", "0.1", "-p", "8080", "--api-key", "abc"]
+    assert Scrubber({}).plain(given) == [
+        *("python", "train.py", "--token", "(hidden)", "-p", "(hidden)"),
+        *("--lr", "0.1", "-p", "8080", "--api-key", "(hidden)"),
+    ]
+
+
+def test_a_users_own_list_of_names_counts() -> None:
+    scrub = Scrubber({"CORP_PIN": "98-76-54"}, names=["corp_*", "badge"])
+    assert (
+        scrub.text("pin 98-76-54, --badge=A17 and badge: B18") == "pin (hidden), --badge=(hidden) and badge: (hidden)"
+    )
+    assert scrub.plain({"badge": ["x"], "corp_id": {"a": "y", "n": 3}}) == {
+        "badge": ["(hidden)"],
+        "corp_id": {"a": "(hidden)", "n": 3},
+    }
+
+
+@pytest.mark.parametrize("piece", ["token", "a", "key-", "://", "-", "auth.", "=", "bearer ", "\n", "mysql -"])
+def test_long_texts_are_read_in_a_moment(piece: str) -> None:
+    Scrubber({}, names=["corp_*"]).text(piece * (60_000 // len(piece)) + " token")

@@ -13,7 +13,7 @@ import misstep
 PACKAGE = Path(misstep.__file__).parent
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
 
-OF_FRAMEWORKS = {"_base", "_buffers", "_modules", "_parameters", "_schema", "_values", "_version"}
+OF_FRAMEWORKS = {"_base", "_buffers", "_maybe_opt_step", "_modules", "_parameters", "_schema", "_values", "_version"}
 """Attributes of torch and MindSpore that adapters have to read; some of our own names are spelt alike."""
 
 

@@ -8,8 +8,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 USERS = ("postgres", "nobody")
 
@@ -17,13 +17,15 @@ USERS = ("postgres", "nobody")
 class Postgres:
     """A server of our own; `restart` is a crash and a recovery."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, listen: str = "", inside: Sequence[str] = ()) -> None:
+        """`listen`: an address besides the socket; `inside`: what runs a command where that address is."""
+        self._listen, self._inside = listen, inside
         self.folder = Path(tempfile.mkdtemp(prefix="misstep-pg-"))
-        self._as: dict[str, Any] = {}
+        self._as: list[str] = []
         if os.getuid() == 0:
-            user = next(name for name in USERS if _exists(name))
+            user = next(name for name in USERS if exists(name))
             shutil.chown(self.folder, user)
-            self._as = {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []}
+            self._as = ["setpriv", f"--reuid={user}", f"--regid={pwd.getpwnam(user).pw_gid}", "--clear-groups"]
         self._call("initdb", "-D", str(self.data), "-U", "tuner", "-A", "trust", "--no-sync", "-E", "UTF8")
         self.start()
 
@@ -36,8 +38,11 @@ class Postgres:
         return f"postgresql://tuner@/postgres?host={self.folder}"
 
     def start(self) -> None:
-        options = f"-k {self.folder} -c listen_addresses='' -c fsync=off -c max_connections=200"
+        options = f"-k {self.folder} -c listen_addresses='{self._listen}' -c fsync=off -c max_connections=200"
         log = str(self.folder / "log")
+        if self._listen:
+            with open(self.data / "pg_hba.conf", "a", encoding="utf-8") as file:
+                file.write(f"host all all {self._listen}/24 trust\n")
         self._call("pg_ctl", "-D", str(self.data), "-w", "-l", log, "-o", options, "start")
 
     def stop(self) -> None:
@@ -62,12 +67,11 @@ class Postgres:
         )
         # Its output to files and not pipes: the server inherits them and would keep a pipe open for ever.
         with open(os.devnull, "wb") as nothing:
-            subprocess.run(
-                [found, *arguments], check=True, cwd="/", stdout=nothing, stderr=nothing, timeout=120, **self._as
-            )
+            words = [*self._inside, *self._as, found, *arguments]
+            subprocess.run(words, check=True, cwd="/", stdout=nothing, stderr=nothing, timeout=120)
 
 
-def _exists(name: str) -> bool:
+def exists(name: str) -> bool:
     try:
         pwd.getpwnam(name)
     except KeyError:

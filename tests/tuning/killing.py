@@ -1,9 +1,9 @@
 """Workers of one study, killed at random with kill -9 and replaced, until the study is done.
 
     python tests/tuning/killing.py --kills 50 --trials 200                     a journal
-    python tests/tuning/killing.py --kills 50 --trials 200 --postgres          a PostgreSQL of our own
+    python tests/tuning/killing.py --kills 50 --trials 200 --on postgresql     a PostgreSQL of our own, or mariadb
 
-`make tune-kills` runs both. The small, seeded part is in test_kills.py.
+`make tune-kills` runs all three. The small, seeded part is in test_kills.py.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+
+from database import Postgres
+from mariadb import MariaDB
 
 import misstep
 from misstep.tuning.storage.places import find
@@ -139,14 +142,10 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=150)
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--postgres", action="store_true")
+    parser.add_argument("--on", choices=["journal", "postgresql", "mariadb"], default="journal")
     options = parser.parse_args()
-    storage, server = "", None
-    if options.postgres:
-        from database import Postgres
-
-        server = Postgres()
-        storage = server.url
+    server = {"journal": lambda: None, "postgresql": Postgres, "mariadb": MariaDB}[options.on]()
+    storage = "" if server is None else server.url
 
     def restart(killed: int) -> None:
         if server is not None and killed == options.kills // 2:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from misstep.tuning import Tuner
-from misstep.tuning.search import exists
 from misstep.tuning.storage.table import Table, TrialRow, differing
+from misstep.tuning.studyfile.study import exists
 
 SPACE: dict[str, dict[str, Any]] = {
     "rate": {"low": 1e-5, "high": 1.0, "log": True},

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from database import Postgres
 from killing import check, kill_at_random
+from mariadb import MariaDB
 
 from misstep.tuning.studyfile import parse_study
 from misstep.tuning.worker import News, Worker
@@ -36,6 +37,23 @@ def test_killed_workers_of_postgresql_and_its_restart_lose_nothing(tmp_path: Pat
 
     table = kill_at_random(tmp_path, storage=postgres.url, kills=6, trials=16, seed=2, meanwhile=restart)
     check(table, 16)
+
+
+@pytest.mark.slow
+def test_killed_workers_of_mysql_and_its_restart_lose_nothing(tmp_path: Path) -> None:
+    server = MariaDB()
+    try:
+        table = kill_at_random(
+            tmp_path,
+            storage=server.url,
+            kills=4,
+            trials=10,
+            seed=3,
+            meanwhile=lambda killed: server.restart() if killed == 2 else None,
+        )
+        check(table, 10)
+    finally:
+        server.close()
 
 
 @pytest.mark.skipif(shutil.which("mount") is None or subprocess.run(["id", "-u"], capture_output=True).stdout != b"0\n",

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from misstep.errors import StudyFileError
+from misstep.sentences.text import said
 from misstep.tuning.studyfile import check_command, json_schema, parse_study, read_study
 from misstep.tuning.studyfile.command import filled
 from misstep.tuning.studyfile.expression import Expression
@@ -165,3 +166,12 @@ def test_editors_get_a_schema_that_accepts_what_we_accept(text: str) -> None:
     jsonschema.validate(plain, json_schema())
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**plain, "trails": 3}, json_schema())
+
+
+def test_every_mistake_is_told_in_chinese_with_the_same_line() -> None:
+    with pytest.raises(StudyFileError) as caught:
+        parse_study(OURS.replace("trials: 40", "trails: 40"), "my.yaml")
+    assert said(str(caught.value), "zh") == "my.yaml:13: 未知的键 'trails'；是否指 trials、trial 或 constraints？"
+    with pytest.raises(StudyFileError) as caught:
+        parse_study(OURS.replace("choice: [adam, sgd]", "choice: []"), "my.yaml")
+    assert said(str(caught.value), "zh") == "my.yaml:6: choice 应为至少含一个值的列表"

@@ -68,6 +68,8 @@ class Listener(Protocol):
     """The step under way: one more than the updates finished."""
     stepping: bool
     """True while somebody wants to hear of every node (`at_node`)."""
+    shows_loss: bool
+    """Whether the loss of this step becomes a row under the guard although it is finite."""
     wants: dict[int, Callable[[int, Any], None]]
     """By tensor number: called with (row, tensor) when that tensor passes, for those who need more than statistics."""
 
@@ -92,6 +94,9 @@ class Listener(Protocol):
         With `update.overflow` the optimizer was not called (a gradient scaler skipped it): the step number stays.
         With `update.left` no update came, and what was seen of the step is all there will be.
         """
+
+    def between_steps(self, adapter: Adapter, node: int, tensor: Any) -> None:
+        """Outside of any step this node, of an evaluation, made a NaN of finite inputs."""
 
     def exception(self, adapter: Adapter, error: BaseException, where: str) -> None:
         """The user's own code raised; it goes on rising after this."""
@@ -191,12 +196,15 @@ class Traits:
     """The step under way was compiled together with its update: its loss is known once its weights have moved."""
 
 
+USUAL = Traits()
+
+
 class Defaults:
     """The answers of a framework with nothing special about it; an adapter inherits them and overrides what differs."""
 
     @property
     def traits(self) -> Traits:
-        return Traits()
+        return USUAL
 
     def extend(self, session: SessionPort) -> Extension:
         return Extension()

@@ -24,6 +24,10 @@ _LENT_PACKAGES = ("ml_dtypes", "msgspec")
 def attach_framework(framework: str) -> None:
     """Watch everything this process trains with that framework."""
     # Here and not at the top: the parent process imports this module for SHIM alone.
+    rehearsal = os.environ.get("MISSTEP_REHEARSE", "")
+    if rehearsal:
+        _rehearse(framework, rehearsal)
+        return
     from misstep.adapters.registry import adapter_named
     from misstep.capture.process import session_for_process
 
@@ -31,6 +35,18 @@ def attach_framework(framework: str) -> None:
     session = session_for_process().use(adapter)
     if session.settings.change:
         _carry_out(framework, session.settings.change, getattr(adapter, "loaders", None))
+
+
+def _rehearse(framework: str, told: str) -> None:
+    """Nothing is recorded: the first steps only tell what memory they need."""
+    try:
+        module = importlib.import_module(f"misstep.adapters.{framework}.rehearsal")
+    except ModuleNotFoundError:
+        return  # whoever asked finds no answer, and says so
+    module.begin(json.loads(told))
+    changes = os.environ.get("MISSTEP_CHANGE", "")
+    if changes:
+        importlib.import_module(f"misstep.adapters.{framework}.trying").carry_out(json.loads(changes), lambda **_: None)
 
 
 def _carry_out(framework: str, changes: str, loaders: Any) -> None:

@@ -9,55 +9,50 @@ leaves no trace. Our own failures are counted, shown once, and never reach the u
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from misstep.adapters.base import Adapter, Place, TrainingStopped, UncompiledRuns, Update
+from misstep.adapters.base import Adapter, Place, UncompiledRuns, Update
 from misstep.adapters.registry import adapter_for
-from misstep.adapters.source import raised_at
 from misstep.adapters.step.frame import Catalog, Frame
 from misstep.capture.crash.recorder import Recorder, begin_recorder
+from misstep.capture.ending import Ending
 from misstep.capture.extensions import Extensions
+from misstep.capture.facts import FactsFile
 from misstep.capture.keep.keeper import Keeper
 from misstep.capture.keep.ledger import ledger_of
 from misstep.capture.keep.previous import ReplayWants
 from misstep.capture.live.entry import LiveEntry
 from misstep.capture.replay.replays import Replays
+from misstep.capture.step.between import Between
+from misstep.capture.step.closeness import CLOSE, Closeness
 from misstep.capture.step.conclude import Conclusion
-from misstep.capture.step.final_state import bad_at_the_end
 from misstep.capture.step.judge import Judge, gradient_norm
 from misstep.capture.step.lookup import live_tensor
 from misstep.capture.step.outcome import StepOutcome
 from misstep.capture.step.plan import Plan
-from misstep.capture.step.record import begin_record, first_of_its_run, write_news
+from misstep.capture.step.record import begin_record
 from misstep.capture.step.subscriptions import Subscriptions
 from misstep.capture.trace import StepTrace
+from misstep.capture.troubles import Troubles
 from misstep.core.address import Address
 from misstep.core.dumps import DumpSpec, asks_for_dump, parse_dump
 from misstep.core.finding import Verdict
-from misstep.core.levels import LEVELS, Level
+from misstep.core.levels import Level
 from misstep.core.run import Step
 from misstep.core.stats import Array
 from misstep.core.watching.evaluate import DryRun
 from misstep.core.watching.watch import Action, Hit, Watchpoint
 from misstep.core.watching.watchtext import watchpoint
-from misstep.sentences import journal
 from misstep.settings import Settings
 from misstep.store.writing.writer import EndReason, RunWriter
 
 if TYPE_CHECKING:
     from misstep.capture.keep.dump import Dumper
     from misstep.capture.live.controller import Controller
-
-_CLOSE: frozenset[Level] = frozenset({"module", "op"})
-"""The levels with rows of everything."""
-_MOST_TROUBLES_TOLD = 3
-"""Kinds of own failures shown in the terminal; one fault of ours often shows in many places."""
 
 
 class Session:
@@ -69,15 +64,14 @@ class Session:
         self.frame = Frame()
         self.step = 1
         self.stepping = False
+        self.shows_loss = True
         self.rank = 0
         self.adapters: list[Adapter] = []
         self.writer: RunWriter | None = None
         self.first_verdict: Verdict | None = None
-        self.troubles: dict[str, int] = {}
-        self.ended = False
-        self._error: BaseException | None = None
-        """What the user's program ends with."""
-        self._ending_step = False
+        self._troubles = Troubles(self)
+        self._ending = Ending(self)
+        self.between_steps = Between(self).evaluated
         self.plan = Plan(level=self.settings.level, steps=self.settings.steps, budget=self.settings.budget)
         self.ledger = ledger_of(self.settings.memory_mb)
         """Every tensor that is held, whoever holds it."""
@@ -99,16 +93,16 @@ class Session:
         """The flight recorder; there once training began."""
         self.initial_frame: Frame | None = None
         """The weights before the first step, while somebody may look at them."""
+        self.facts = FactsFile(self)
+        """How the program trains."""
         self.trace = StepTrace(self)
-        """Where the time of steps goes."""
         self._conclusion = Conclusion(self)
-        self._subscriptions = Subscriptions(self)
-        self.wants = self._subscriptions.wants
-        self._level: Level = "off"
+        self.subscriptions = Subscriptions(self)
+        self.wants = self.subscriptions.wants
+        self._closeness = Closeness(self)
         self._step_began = time.perf_counter()
-        self._pid = os.getpid()
         self.frame.begin(1)
-        self.catalog.on_tensor = self._subscriptions.tensor_added
+        self.catalog.on_tensor = self.subscriptions.tensor_added
         if asks_for_dump(self.settings, self.evaluator.watchpoints):
             self._dumping()
 
@@ -120,8 +114,8 @@ class Session:
             self.adapters.append(adapter)
             self.extensions.add(adapter)
             adapter.attach(self)
-            if self._level_for(1) == "op":
-                self._set_level(adapter, "op")
+            if self._closeness.wanted(1) == "op":
+                self._closeness.set(adapter, "op")
             if self.recorder is not None:
                 self.recorder.witness(adapter)
         return self
@@ -135,11 +129,7 @@ class Session:
         limit: int | None = None,
         **parameters: Any,
     ) -> Watchpoint:
-        """Ask a question of every matching tensor, from the next step on.
-
-        >>> session.watch("gradient_vanishing", on="encoder.*:grad", abs_mean_lt=1e-9)
-        >>> session.watch("max > 6e4", on="*:output", then="dump")
-        """
+        """Ask a question of every matching tensor, from the next step on: `watch("max > 6e4", on="*:output")`."""
         return self.add_watchpoint(watchpoint(condition, on=on, then=then, limit=limit, **parameters))
 
     def dump(self, pattern: str, *, steps: str = "") -> DumpSpec:
@@ -152,7 +142,7 @@ class Session:
 
     def add_dump(self, spec: DumpSpec) -> DumpSpec:
         added = self._dumping().add(spec)
-        self._subscriptions.stale = True
+        self.subscriptions.stale = True
         if self.writer is not None:
             self.writer.event("dump", **self._dumping().facts(added))
         return added
@@ -161,11 +151,11 @@ class Session:
         """Keep nothing more for this dump; what was kept stays."""
         if self.dumper is not None:
             self.dumper.remove(id)
-            self._subscriptions.stale = True
+            self.subscriptions.stale = True
 
     def add_watchpoint(self, watch: Watchpoint) -> Watchpoint:
         added = self.evaluator.add(watch)
-        self._subscriptions.stale = True
+        self.subscriptions.stale = True
         if added.then == "dump":
             self._dumping()
         if added.then == "pause" and self.writer is not None:
@@ -179,7 +169,7 @@ class Session:
             if watch.id == id and self.writer is not None:
                 self.writer.watchpoint("delete", watch)
         self.evaluator.remove(id)
-        self._subscriptions.stale = True
+        self.subscriptions.stale = True
 
     @property
     def watchpoints(self) -> tuple[Watchpoint, ...]:
@@ -229,46 +219,19 @@ class Session:
 
     def failed(self, error: BaseException) -> None:
         """The user's program ends with this exception."""
-        self._error = error
-        if self.writer is None and self.adapters and isinstance(error, Exception) and first_of_its_run():
-            self.going_live(self.adapters[0])  # it died before its first step: that is a run too
-        if not getattr(error, "__misstep_told__", False):
-            self._tell_exception(error, "")
-        if self.recorder is not None:
-            self.recorder.failed(error)
+        self._ending.failed(error)
 
     def exiting(self, code: object, frame: FrameType | None) -> None:
         """The user's program calls sys.exit."""
-        if self.recorder is not None and not self.ended:
-            self.recorder.exiting(code, frame)
+        self._ending.exiting(code, frame)
 
     def end(self, reason: EndReason = "finished", exit_code: int | None = None) -> None:
         """Write the end and take the hooks out; safe to call twice."""
-        if self.ended or os.getpid() != self._pid:
-            return
-        if reason in ("finished", "failed") and not self._ending_step and self._stopped_in_last_step():
-            return
-        self.ended = True
-        if reason != "failed":
-            self._check_final_state()
-        if self.controller is not None:
-            self.controller.close(reason, exit_code)
-        for adapter in self.adapters:
-            try:
-                adapter.detach()
-            except Exception as error:
-                self.trouble("at the end", error)
-        if self.dumper is not None:
-            self.dumper.close()
-        if self.writer is not None:
-            self.trace.close()
-            write_news(self.writer, self.catalog)
-            for where, count in self.troubles.items():
-                self.writer.event("warning", text=journal.OWN_FAILURES.of(count=count, where=where))
-            self.writer.end(reason, exit_code)
-            self.writer.close()
-        if self.recorder is not None:
-            self.recorder.close(reason, exit_code)
+        self._ending.end(reason, exit_code)
+
+    @property
+    def ended(self) -> bool:
+        return self._ending.over
 
     # ── what an adapter tells (Listener) ──────────────────────────────────────────────────────────────────────
 
@@ -287,15 +250,15 @@ class Session:
             self.recorder = begin_recorder(self)
             if self.recorder is not None:
                 self.on_step.append(self.recorder.step_done)
-        self._subscriptions.refresh(self.step)
+        self.subscriptions.refresh(self.step)
         self.replays.going_live(adapter)
-        self._set_level(adapter, self._level_for(self.step))
-        if self._level not in _CLOSE:
+        self._closeness.set(adapter, self._closeness.wanted(self.step))
+        if self._closeness.level not in CLOSE:
             self.entry.first_pause()
         self._step_began = time.perf_counter()
 
     def initial(self, adapter: Adapter, frame: Frame) -> None:
-        self._subscriptions.refresh(self.step)
+        self.subscriptions.refresh(self.step)
         head, summary = frame.finish()
         for row, number in enumerate(frame.tensors):
             tensor = frame.refs[row]() if frame.refs[row] is not None else None
@@ -303,7 +266,7 @@ class Session:
                 self.evidence.remember(number, tensor)
         if self.dumper is not None:
             self.dumper.initial(frame)
-        self._conclusion.conclude(Step(0, captured=self._level, time=time.time()), frame, head, summary)
+        self._conclusion.conclude(Step(0, captured=self._closeness.level, time=time.time()), frame, head, summary)
         self.initial_frame = frame
         self.entry.first_pause()
         self.initial_frame = None
@@ -322,24 +285,26 @@ class Session:
         self.replays.after_update(adapter)
 
     def step_done(self, adapter: Adapter, update: Update) -> None:
-        self._ending_step = True
-        try:
-            self._end_step(adapter, update)
-        finally:
-            self._ending_step = False
-
-    def _end_step(self, adapter: Adapter, update: Update) -> None:
         began = time.perf_counter()
+        self.facts.step_done(adapter, update, self.step)
         self.trace.step_done(adapter, update, self.step)
         own = adapter.take_cost()
-        total = began - self._step_began
-        level = self._level
+        total, level = began - self._step_began, self._closeness.level
         said = self.plan.spent(self.step, level, own=own, total=total)
         if not said and not self.frame.tensors and self._conclusion.passes_by(update, level, total, began):
             self.step += 1
-            self.entry.look()
+            if self.entry.next_look <= began:
+                self.entry.look(began)
             self._next_step(began)
             return
+        self._ending.in_a_step = True
+        try:
+            self._end_step(adapter, update, began, total, said)
+        finally:
+            self._ending.in_a_step = False
+
+    def _end_step(self, adapter: Adapter, update: Update, began: float, total: float, said: str) -> None:
+        level = self._closeness.level
         head, summary = self.frame.finish()
         step = Step(
             number=self.step,
@@ -352,7 +317,7 @@ class Session:
             overhead=self.plan.overhead,
             captured=level,
             losses=update.losses,
-            gradient_norm=gradient_norm(self.catalog.graph.tensors, head, summary) if level in _CLOSE else None,
+            gradient_norm=gradient_norm(self.catalog.graph.tensors, head, summary) if level in CLOSE else None,
             optimizer=update.optimizer,
             time=time.time(),
         )
@@ -366,7 +331,7 @@ class Session:
         if said and self.writer is not None:
             self.writer.event("level", text=said, interval=self.plan.interval)
         waited = time.perf_counter()
-        self.entry.look()
+        self.entry.look(waited)
         if self.controller is not None and not self.ended:
             self.controller.step_boundary(outcome)
         waited = time.perf_counter() - waited
@@ -381,63 +346,26 @@ class Session:
         self.keeper.let_go()
         if self.dumper is not None:
             self.dumper.begin_step()
-        self._subscriptions.refresh(self.step)
-        wanted = self._level_for(self.step)
-        if wanted != self._level:
-            for each in self.adapters:
-                self._set_level(each, wanted)
+        if self.subscriptions.stale or self.dumper is not None:
+            self.subscriptions.refresh(self.step)
+        self.shows_loss = self._closeness.shows_loss(self.step)
+        self._closeness.begin_step(self.step)
         self._step_began = began
 
     def exception(self, adapter: Adapter, error: BaseException, where: str) -> None:
         if isinstance(error, StopIteration | GeneratorExit):
             return
-        self._tell_exception(error, where)
+        self._ending.tell_exception(error, where)
 
     def trouble(self, where: str, error: BaseException) -> None:
-        if self.settings.strict:
-            raise error
-        count = self.troubles[where] = self.troubles.get(where, 0) + 1
-        if count == 1 and len(self.troubles) <= _MOST_TROUBLES_TOLD:
-            print(
-                f"misstep: internal error {where}; training goes on: {type(error).__name__}: {error}"
-                "  (MISSTEP_STRICT=1 shows the traceback)",
-                file=sys.stderr,
-            )
-            if self.writer is not None:
-                self.writer.event(
-                    "warning", text=journal.OWN_FAILURE.of(where=where, error=f"{type(error).__name__}: {error}")
-                )
+        self._troubles.tell(where, error)
+
+    @property
+    def troubles(self) -> dict[str, int]:
+        """How often something of ours failed, by place."""
+        return self._troubles.counts
 
     # ── inside ────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def _stopped_in_last_step(self) -> bool:
-        """The program ends in the middle of a step: it is judged like any other, as far as it came, and may end the
-        session itself."""
-        for adapter in self.adapters:
-            try:
-                adapter.leave_step(self._error)
-            except TrainingStopped:
-                break
-            except Exception as error:
-                self.trouble("at the end", error)
-        return self.ended
-
-    def _check_final_state(self) -> None:
-        """What training left behind; a program that failed may have left memory that must not be touched."""
-        if self.writer is None or self.first_verdict is not None or self.step <= 1:
-            return
-        for adapter in self.adapters:
-            try:
-                found = bad_at_the_end(adapter, step=self.step - 1, rank=self.rank, take_id=self.evaluator.take_hit_id)
-                for hit in found:
-                    self.writer.hit(hit)
-            except Exception as error:
-                self.trouble("at the end", error)
-
-    def _set_level(self, adapter: Adapter, level: Level) -> None:
-        adapter.set_level(level)
-        self._level = level
-        self.replays.arm(adapter, level)
 
     @property
     def expects_capsule(self) -> bool:
@@ -447,7 +375,7 @@ class Session:
     @property
     def captured(self) -> Level:
         """The level at which the step under way is watched."""
-        return self._level
+        return self._closeness.level
 
     def _array(self, tensor: Any) -> Array:
         return adapter_for(tensor).array(tensor)
@@ -458,42 +386,13 @@ class Session:
             from misstep.capture.keep.dump import dumper_for
 
             self.dumper = dumper_for(self, self._array)
-            self._subscriptions.stale = True
+            self.subscriptions.stale = True
         return self.dumper
 
     def replay_wants(self, frame: Frame) -> ReplayWants:
         """Who is to be called when a tensor passes in a replay of the step, which fills this frame."""
-        return self._subscriptions.in_replay(frame)
-
-    def _level_for(self, step: int) -> Level:
-        """As the plan says, and closer where a dump, or somebody who walks from node to node, needs it."""
-        planned = self.plan.level_for(step)
-        if self.dumper is None and not self.stepping:
-            return planned
-        asked: list[Level] = [planned]
-        if self.dumper is not None:
-            asked.append(self.dumper.level_for(step) or "off")
-        asked.append(self.entry.level())
-        closest = max(asked, key=LEVELS.index)
-        if closest != asked[0]:
-            self.plan.force(step, closest)
-        return closest
+        return self.subscriptions.in_replay(frame)
 
     def _present(self) -> Frame:
         """The rows there are to look at: of the step under way, or the initial weights before the first."""
         return self.initial_frame if self.initial_frame is not None else self.frame
-
-    def _tell_exception(self, error: BaseException, where: str) -> None:
-        error.__misstep_node__ = where  # type: ignore[attr-defined]
-        if self.writer is not None:
-            write_news(self.writer, self.catalog)
-            facts: dict[str, object] = {
-                "type": type(error).__name__,
-                "text": str(error)[:4000],
-                "node": where,
-                "step": self.step,
-            }
-            facts["source"] = raised_at(error)
-            facts.update(self.extensions.explain(error))
-            self.writer.event("exception", **facts)
-            self.writer.flush()

@@ -13,16 +13,16 @@ from misstep.adapters.base import Adapter, TrainingStopped, Update
 from misstep.adapters.timing.clock import Clock
 from misstep.adapters.timing.compilations import CompilationNews
 from misstep.adapters.timing.loaders import Loaders
-from misstep.capture.machine import Load
-from misstep.core.segments import EPOCH, FIRST, LEFT, SKIPPED, WHOLE
+from misstep.capture.machine import Load, resident_bytes
+from misstep.capture.profiling import ProfiledSteps
+from misstep.core.segments import FIRST, LEFT, SKIPPED, WHOLE
 from misstep.store.layout import rank_paths
-from misstep.store.tracefile import LOAD, LOAD_LAYOUT, RECORD_BYTES, STEP, STEP_LAYOUT
+from misstep.store.tracefile import LOAD, LOAD_LAYOUT, RECORD_BYTES
 from misstep.store.writing.append import AppendFile, records_of
 
 if TYPE_CHECKING:
     from misstep.capture.session import Session
 
-_PACK_STEP = struct.Struct(STEP_LAYOUT).pack
 _PACK_LOAD = struct.Struct(LOAD_LAYOUT).pack
 _WAITING = 4096
 _SECONDS = 1.0
@@ -43,6 +43,8 @@ class StepTrace:
         self._interval = 1
         self._next_thinning = _LIMIT
         self._stages_told = 0
+        steps: str = session.settings.profile
+        self._profiled = ProfiledSteps(session, steps) if steps else None
         self._last_step: int = session.settings.last_step
 
     def step_done(self, adapter: Adapter, update: Update, number: int) -> None:
@@ -54,43 +56,31 @@ class StepTrace:
             self._keep(adapter, clock, update, number)
         except Exception as error:
             self._session.trouble("in the step trace", error)
+        if self._profiled is not None:
+            self._profile(adapter, number)
         if self._last_step and number >= self._last_step:
             raise TrainingStopped(0)
 
+    def _profile(self, adapter: Adapter, number: int) -> None:
+        try:
+            if self._profiled is not None:
+                self._profiled.step_done(adapter, number)
+        except Exception as error:
+            self._profiled = None
+            self._session.trouble("in the profiler", error)
+
     def _keep(self, adapter: Adapter, clock: Clock, update: Update, number: int) -> None:
-        taken = clock.take()
         self._steps += 1
-        if self._interval > 1 and number % self._interval:
-            return
         flags = (
             (FIRST if self._steps == 1 else 0)
-            | (EPOCH if taken.epoch else 0)
             | (SKIPPED if update.overflow else 0)
             | (LEFT if update.left else 0)
             | (WHOLE if adapter.traits.seen_too_late else 0)
         )
-        spent = taken.spent
-        self._waiting.append(
-            _PACK_STEP(
-                STEP,
-                flags,
-                taken.queue,
-                number & 0xFFFFFFFF,
-                taken.began,
-                spent[0] * 1e-3,
-                spent[1] * 1e-3,
-                spent[2] * 1e-3,
-                spent[3] * 1e-3,
-                spent[4] * 1e-3,
-                spent[5] * 1e-3,
-                spent[6] * 1e-3,
-                spent[7] * 1e-3,
-                spent[8] * 1e-3,
-                spent[9] * 1e-3,
-                taken.cpu * 1e-3,
-                taken.asks,
-            )
-        )
+        record = clock.record(flags, number)
+        if self._interval > 1 and number % self._interval:
+            return
+        self._waiting.append(record)
         if clock.since * 1e-9 >= self._next or len(self._waiting) >= _WAITING:
             self._next = time.perf_counter() + _SECONDS
             self.flush(number)
@@ -119,7 +109,9 @@ class StepTrace:
         if wall > 0.1:
             cores = min(self._load.cores, 65535)
             self._waiting.append(
-                _PACK_LOAD(LOAD, 0, cores, number, time.time_ns(), wall, *busy, self._load.allowed, 0, 0, 0)
+                _PACK_LOAD(
+                    LOAD, 0, cores, number, time.time_ns(), wall, *busy, self._load.allowed, resident_bytes(), 0, 0
+                )
             )
         self._file.append(b"".join(self._waiting))
         self._waiting.clear()
@@ -137,6 +129,8 @@ class StepTrace:
 
     def close(self) -> None:
         try:
+            if self._profiled is not None:
+                self._profiled.end()
             self.flush()
         except Exception as error:
             self._session.trouble("in the step trace", error)

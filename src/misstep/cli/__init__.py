@@ -17,15 +17,20 @@ import click
 
 import misstep.sentences.language as i18n
 from misstep.cli.command import Command, Option, choose_language, help_records, summary
+from misstep.cli.render.shown import guarded_streams
 from misstep.errors import MisstepError, nearest
 from misstep.sentences.cli import crash as crashwords
+from misstep.sentences.cli import diagnose as diagnosewords
 from misstep.sentences.cli import files as filewords
+from misstep.sentences.cli import footprint as memorywords
 from misstep.sentences.cli import general as words
 from misstep.sentences.cli import graph as graphwords
 from misstep.sentences.cli import lint as lintwords
 from misstep.sentences.cli import live as livewords
 from misstep.sentences.cli import migration as migrationwords
+from misstep.sentences.cli import operators as operatorwords
 from misstep.sentences.cli import performance as performancewords
+from misstep.sentences.cli import porting as portingwords
 from misstep.sentences.cli import replay as replaywords
 from misstep.sentences.cli import tune as tunewords
 from misstep.sentences.text import Text, said
@@ -36,6 +41,7 @@ COMMANDS: dict[str, tuple[str, Text]] = {
     "run": ("misstep.cli.commands.run", words.ABOUT_RUN),
     "ls": ("misstep.cli.commands.ls", words.ABOUT_LS),
     "show": ("misstep.cli.commands.show", words.ABOUT_SHOW),
+    "diagnose": ("misstep.cli.commands.diagnose", diagnosewords.ABOUT_DIAGNOSE),
     "replay": ("misstep.cli.commands.replay", replaywords.ABOUT_REPLAY),
     "open": ("misstep.cli.commands.open", crashwords.ABOUT_OPEN),
     "record": ("misstep.cli.commands.live.record", crashwords.ABOUT_RECORD),
@@ -43,10 +49,16 @@ COMMANDS: dict[str, tuple[str, Text]] = {
     "diff": ("misstep.cli.commands.diff", filewords.ABOUT_DIFF),
     "check": ("misstep.cli.commands.check", filewords.ABOUT_CHECK),
     "graph": ("misstep.cli.commands.graph", graphwords.ABOUT_GRAPH),
+    "compare-modes": ("misstep.cli.commands.compare_modes", graphwords.ABOUT_COMPARE_MODES),
     "lint": ("misstep.cli.commands.lint", lintwords.ABOUT_LINT),
     "advise": ("misstep.cli.commands.performance.advise", performancewords.ABOUT_ADVISE),
+    "memory": ("misstep.cli.commands.performance.memory", memorywords.ABOUT_MEMORY),
+    "profile": ("misstep.cli.commands.performance.profile", operatorwords.ABOUT_PROFILE),
     "params": ("misstep.cli.commands.migration.params", migrationwords.ABOUT_PARAMS),
     "convert": ("misstep.cli.commands.migration.convert", migrationwords.ABOUT_CONVERT),
+    "scan": ("misstep.cli.commands.migration.scan", portingwords.ABOUT_SCAN),
+    "port": ("misstep.cli.commands.migration.port", portingwords.ABOUT_PORT),
+    "determinism": ("misstep.cli.commands.migration.determinism", portingwords.ABOUT_DETERMINISM),
     "migrate": ("misstep.cli.commands.migration.migrate", migrationwords.ABOUT_MIGRATE),
     "data": ("misstep.cli.commands.migration.data", migrationwords.ABOUT_DATA),
     "dump": ("misstep.cli.commands.live.dump", filewords.ABOUT_DUMP),
@@ -107,6 +119,11 @@ class Misstep(click.Group):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    with guarded_streams():
+        return _main(arguments)
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     i18n.choose(None)
     try:
         code = _program().main(

@@ -37,7 +37,7 @@ def leave_record(run: Path, exit_code: int, kills: MemoryKills) -> Path | None:
     note = "out-of-memory killer" if kills.some else ""
     try:
         return write_bundle(run, kind="crash", environment=dict(os.environ), exit_code=exit_code, note=note)
-    except (OSError, MisstepError):
+    except (OSError, ValueError, MisstepError):
         return made if made.exists() else None
 
 

@@ -41,6 +41,8 @@ class Progress:
         self.paused = False
         self._journals: dict[int, LineReader] = {}
         self._verdicts: dict[tuple[int, int], Verdict] = {}
+        self._ended: set[int] = set()
+        """Ranks that have said their last word."""
         self._recent: deque[Step] = deque(maxlen=RATE_STEPS)
 
     def look(self) -> None:
@@ -67,7 +69,8 @@ class Progress:
     @property
     def seen_of_it(self) -> Seen:
         """What may be said of NaN and Inf."""
-        return replace(self._sums, hits=self.hits.total(), lost=sum(self.lost.values()))
+        silent = len(self._journals) - len(self._ended)
+        return replace(self._sums, hits=self.hits.total(), lost=sum(self.lost.values()), broken_off=silent)
 
     @property
     def verdict(self) -> Verdict | None:
@@ -131,6 +134,9 @@ class Progress:
     def _lost(self, rank: int, line: dict[str, Any]) -> None:
         self.lost[rank] = sum(line["counts"].values())
 
+    def _end(self, rank: int, line: dict[str, Any]) -> None:
+        self._ended.add(rank)
+
     def _state(self, rank: int, line: dict[str, Any]) -> None:
         self.paused = line.get("state") == "paused"
 
@@ -144,4 +150,5 @@ _EVENTS: dict[str, Callable[[Progress, int, dict[str, Any]], None]] = {
     "warning": Progress._warning,
     "lost": Progress._lost,
     "state": Progress._state,
+    "end": Progress._end,
 }

@@ -10,6 +10,8 @@ import os
 import unicodedata
 from typing import TextIO
 
+from misstep.cli.render.shown import bare, shown
+
 _SAVE, _RESTORE, _CLEAR_LINE = "\x1b7", "\x1b8", "\x1b[2K"
 
 
@@ -17,7 +19,7 @@ class StatusLine:
     """Draws and redraws one line; `close` leaves the terminal as it was."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+        self._stream: TextIO = bare(stream)
         self._size: tuple[int, int] | None = None
         self._shown = ""
 
@@ -26,7 +28,7 @@ class StatusLine:
         if size is None:
             return
         columns, rows = size
-        text = clip(text, columns - 1)
+        text = clip(shown(text), columns - 1)
         if size == self._size and text == self._shown:
             return
         out = ""

@@ -91,3 +91,9 @@ class Finding:
     advice: str = ""
     command: str = ""
     detail: dict[str, float | int | str] = field(default_factory=dict)
+    confidence: float | None = None
+    """How sure the rule is, between 0 and 1; None for what is certain or was never rated."""
+    source: str = ""
+    """The user's line it is about: `train.py:41 `model.head = nn.Linear(512, 37)``."""
+    cause: str = ""
+    """The rule of the finding that explains this one: then there is nothing to do about it on its own."""

@@ -1,7 +1,8 @@
 """What was seen of a run, counted: whether it may be called free of NaN and Inf, and if not, why not.
 
 A sentence that says "no NaN or Inf was seen" is only true of a run whose steps were all watched, whose losses were all
-finite, whose updates were all done, whose records were all kept, and in which no watchpoint tripped.
+finite, whose updates were all done, whose records were all kept up to its last word, and in which no watchpoint
+tripped.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ class Seen:
     """The lowest level at which a step was watched."""
     lost: int = 0
     """Records that could not be kept."""
+    broken_off: int = 0
+    """Ranks that are gone without a last word: killed, or with nowhere left to write it."""
 
     def add(self, step: Step) -> None:
         """One more step; the initial weights are none."""
@@ -48,4 +51,6 @@ class Seen:
     @property
     def clean(self) -> bool:
         """Every step was watched, and nothing whatever speaks against it."""
-        return self.steps > 0 and not any((self.unwatched, self.bad_losses, self.skipped, self.hits, self.lost))
+        return self.steps > 0 and not any(
+            (self.unwatched, self.bad_losses, self.skipped, self.hits, self.lost, self.broken_off)
+        )

@@ -1,1 +1,1 @@
-"""Rules over a run or a flight record that say what is wrong, with evidence and the next command."""
+"""What a crash or a run that does not learn most likely means."""

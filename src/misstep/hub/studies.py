@@ -26,6 +26,7 @@ from misstep.protocol.studies import (
     StudyList,
 )
 from misstep.protocol.views import Number, number
+from misstep.sentences import tune as sentences
 from misstep.sentences.language import Language
 from misstep.sentences.text import revived, said
 from misstep.tuning.results import importances
@@ -42,38 +43,38 @@ class Studies:
     def __init__(self, base: Path) -> None:
         self._base = base
         self._readers: dict[Place, StudyReader] = {}
-        self._importance: dict[tuple[str, int, int], StudyImportance] = {}
+        self._importance: dict[tuple[str, int, int, Language], StudyImportance] = {}
 
-    def listed(self) -> StudyList:
-        return StudyList(tuple(self._brief(name, place) for name, place in all_places(self._base).items()))
+    def listed(self, lang: Language) -> StudyList:
+        return StudyList(tuple(self._brief(name, place, lang) for name, place in all_places(self._base).items()))
 
     def table(self, name: str) -> tuple[Place, Table]:
         places = all_places(self._base)
         if name not in places:
-            raise RunNotFound(f"no study {name!r}{nearest(name, places)}", run=name)
+            raise RunNotFound(sentences.NO_STUDY_OF_THAT_NAME.of(name=name, nearest=nearest(name, places)), run=name)
         return places[name], self._reader(places[name]).read()
 
-    def importance(self, name: str, target: int) -> StudyImportance:
+    def importance(self, name: str, target: int, lang: Language) -> StudyImportance:
         place, table = self.table(name)
         complete = sum(trial.state == "complete" for trial in table.trials)
-        known = self._importance.get((name, target, complete))
+        known = self._importance.get((name, target, complete, lang))
         if known is None:
             try:
                 found = importances(place, table, target)
                 known = StudyImportance(tuple(found), tuple(found.values()))
             except MisstepError as error:
-                known = StudyImportance((), (), str(error))
-            self._importance[name, target, complete] = known
+                known = StudyImportance((), (), said(str(error), lang))
+            self._importance[name, target, complete, lang] = known
         return known
 
     def _reader(self, place: Place) -> StudyReader:
         return self._readers.setdefault(place, StudyReader(place))
 
-    def _brief(self, name: str, place: Place) -> StudyBrief:
+    def _brief(self, name: str, place: Place, lang: Language) -> StudyBrief:
         try:
             table = self._reader(place).read()
         except (MisstepError, OSError) as error:
-            return StudyBrief(name, shown(place.storage), 0, 0, {}, None, "", 0.0, str(error))
+            return StudyBrief(name, shown(place.storage), 0, 0, {}, None, "", 0.0, said(str(error), lang))
         best = table.best()
         moments = [moment for one in table.trials for moment in (one.started, one.finished) if moment is not None]
         states: dict[str, int] = {}
@@ -96,7 +97,7 @@ def routes(hub: Hub) -> list[Route]:
     studies = Studies(Path(hub.directory))
 
     async def listed(hub: Hub, request: Request) -> Response:
-        return json_response(await asyncio.to_thread(studies.listed))
+        return json_response(await asyncio.to_thread(studies.listed, _language(request)))
 
     async def study(hub: Hub, request: Request) -> Response:
         lang = _language(request)
@@ -111,7 +112,8 @@ def routes(hub: Hub) -> list[Route]:
 
     async def importance(hub: Hub, request: Request) -> Response:
         target = asked.integer(request, "target", 0)
-        return json_response(await asyncio.to_thread(studies.importance, _name(request), target))
+        found = await asyncio.to_thread(studies.importance, _name(request), target, _language(request))
+        return json_response(found)
 
     handlers = {"": listed, "/{study}": study, "/{study}/curves": curves, "/{study}/importance": importance}
     return [Route(f"/api/v1/studies{path}", bound(hub, one), methods=["GET"]) for path, one in handlers.items()]

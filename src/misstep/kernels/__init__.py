@@ -34,6 +34,7 @@ __all__ = [
     "backend",
     "change",
     "change_memory",
+    "clock",
     "code_of",
     "compare",
     "compare_memory",
@@ -90,6 +91,8 @@ finish_rows = getattr(_chosen, "finish_rows", _numpy.finish_rows)
 first_bad = getattr(_chosen, "first_bad", _numpy.first_bad)
 seal_rows = getattr(_chosen, "seal_rows", _numpy.seal_rows)
 step_line = getattr(_chosen, "step_line", _numpy.step_line)
+clock = getattr(_chosen, "Clock", None)
+"""The native clock of a step; None where it was not built (adapters/timing/clock.py has its twin)."""
 summarize = _arrays.summarize
 change = _arrays.change
 compare = _arrays.compare

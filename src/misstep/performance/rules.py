@@ -18,7 +18,7 @@ from misstep.performance.loader_model import LoaderModel, Prediction
 from misstep.performance.pipeline import Load, Pipeline
 from misstep.performance.steps import StepTimes
 from misstep.performance.verdict import GAIN, DataVerdict
-from misstep.sentences.advice import performance as words
+from misstep.sentences.speed import advice as words
 from misstep.sentences.text import Sentence
 from misstep.store.tracefile import Trace
 

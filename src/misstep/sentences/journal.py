@@ -83,3 +83,8 @@ OUTPUTS_AGREE = Text("{count} outputs of the forward agree", "前向的 {count} 
 DROPOUT = Text("Dropout draws other numbers in each mode", "Dropout 在两种模式下取不同的随机数")
 STEP_RANGE = Text("{first} to {last}", "{first} 到 {last}")
 THE_END = Text("the end", "结束")
+CANNOT_WRITE = Text(
+    "cannot write to {path}: {why}. Training goes on; records that cannot be kept are counted."
+    " Make room, or choose another place with MISSTEP_DIR.",
+    "无法写入 {path}：{why}。训练继续进行；未能保存的记录会被计数。请释放空间，或用 MISSTEP_DIR 另选位置。",
+)

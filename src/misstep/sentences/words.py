@@ -6,6 +6,10 @@ from misstep.sentences.text import Sentence, Text
 
 SPOKEN = Text("{en}{zh:hidden}", "{zh}{en:hidden}")
 CLAUSES = Text("{parts:clauses}", "{parts:clauses}")
+DID_YOU_MEAN = Text("; did you mean {name}?", "；是否指 {name}？")
+DID_YOU_MEAN_ONE_OF = Text("; did you mean {names:list} or {last}?", "；是否指 {names:list} 或 {last}？")
+KNOWN = Text("; known: {names:list}", "；可用的有：{names:list}")
+KNOWN_AND_MORE = Text("; known: {names:list}, …", "；可用的有：{names:list} 等")
 
 PHASES: dict[str, Text] = {
     "input": Text("input", "输入"),

@@ -9,6 +9,7 @@
         ├── stats.bin                   one row of 128 bytes per tensor and step
         ├── tensors.pack, tensors.idx   whole tensors, and where each of them lies
         ├── trace.bin                   where the time of every step went
+        ├── facts.jsonl                 how the program trains: what `misstep diagnose` reads
         └── recorder.ring, recorder.batch, modules.jsonl, reports.jsonl, stacks/    the flight recorder's (see ring.py)
 
 A rank directory has one writer for ever: making the directory is the claim, and whoever comes second (a restarted
@@ -58,6 +59,10 @@ class RankPaths:
     @property
     def trace(self) -> Path:
         return self.directory / "trace.bin"
+
+    @property
+    def facts(self) -> Path:
+        return self.directory / "facts.jsonl"
 
     @property
     def ring(self) -> Path:

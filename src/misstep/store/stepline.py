@@ -23,7 +23,14 @@ from misstep.core.levels import LEVELS
 from misstep.core.run import Step
 
 _FULL = b'{"kind":"step"'
+_EVERY_LOSS, _LOSS_INTERVAL = 256, 16
 _LEVEL_CODES: dict[str, int] = {level: code for code, level in enumerate(LEVELS)}
+
+
+def loss_interval(step: int, interval: int) -> int:
+    """Guarded steps show their loss alone, which is in the journal too: it keeps its own row in every step at first,
+    in one of sixteen later, or as seldom as other rows."""
+    return interval if step <= _EVERY_LOSS else max(interval, _LOSS_INTERVAL)
 
 
 def quiet_line(

@@ -73,11 +73,13 @@ LOAD_RECORD = np.dtype(
         ("training", "f4"),
         ("delay", "f4"),
         ("allowed", "f4"),
-        ("spare", "u8", (3,)),
+        ("resident", "u8"),
+        ("spare", "u8", (2,)),
     ]
 )
 """`wall` in seconds; `machine`, `own` and `training`: cores kept busy meanwhile, by everything, by this process and its
-children, by the training process alone; `delay`: cores the training thread was denied; `allowed`: cores we may use."""
+children, by the training process alone; `delay`: cores the training thread was denied; `allowed`: cores we may use;
+`resident`: bytes the training process has in memory, 0 where the system does not tell."""
 LOAD_LAYOUT = "<BBHIQffffffQQQ"
 
 assert STEP_RECORD.itemsize == BATCH_RECORD.itemsize == LOAD_RECORD.itemsize == RECORD_BYTES

@@ -52,7 +52,7 @@ class Result:
         """The best trial, the first of several that are equal; TuneError when none is complete."""
         best = self.table.best()
         if not best:
-            raise TuneError(f"no trial of {self._place.study!r} is complete yet; see:  misstep tune status")
+            raise TuneError(sentences.NONE_COMPLETE.of(study=self._place.study))
         return best[0]
 
     def importances(self, target: int = 0) -> dict[str, float]:

@@ -17,13 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from misstep.errors import TuneError, need
-from misstep.tuning.search import exists, make_sampler, suggest
+from misstep.sentences import tune as sentences
+from misstep.sentences.studyfile import AT
+from misstep.tuning.search import make_sampler, suggest
 from misstep.tuning.storage.connect import Connection
 from misstep.tuning.storage.places import place_for
 from misstep.tuning.storage.shared import open_study, told
 from misstep.tuning.storage.table import Table, from_optuna
 from misstep.tuning.studyfile import read_study
-from misstep.tuning.studyfile.study import Parameter, Study
+from misstep.tuning.studyfile.study import Parameter, Study, exists
 from misstep.tuning.trial.run import TrialRun
 
 ENDED = "misstep_ended"
@@ -34,7 +36,7 @@ def run_on_ray(study: Study, *, address: str, base: str, trials: int | None = No
     ray = need("ray", "for --ray", extra="ray")
     tune = need("ray.tune", "for --ray", extra="ray")
     if len(study.targets) > 1:
-        raise TuneError(f"{study.where('targets')}: on Ray a study has one target; run several with:  misstep tune")
+        raise TuneError(AT.of(place=study.where("targets"), what=sentences.ONE_TARGET_ON_RAY.of()))
     base = str(Path(base).absolute())
     os.environ.setdefault("RAY_AIR_NEW_OUTPUT", "0")
     began = not ray.is_initialized()

@@ -10,6 +10,7 @@ import warnings
 from typing import Any
 
 from misstep.errors import TuneError, need
+from misstep.sentences import tune as sentences
 from misstep.tuning.storage.connect import Connection
 from misstep.tuning.storage.places import Place
 from misstep.tuning.storage.shared import open_study
@@ -25,10 +26,8 @@ def importances(place: Place, table: Table, target: int = 0) -> dict[str, float]
     """How much of the differences between trials each parameter explains, the most first; they add up to 1."""
     done = [trial for trial in table.trials if trial.state == COMPLETE]
     if len(done) < LEAST_TRIALS:
-        raise TuneError(
-            f"{len(done)} complete trials say nothing about importance; {LEAST_TRIALS} are the least."
-            f" Run more:  misstep tune {table.name}.yaml --trials {max(20, table.wanted)}"
-        )
+        wanted = max(20, table.wanted)
+        raise TuneError(sentences.TOO_FEW.of(count=len(done), least=LEAST_TRIALS, name=table.name, wanted=wanted))
     optuna = need("optuna", "for tuning", extra="tune")
     study = open_study(Connection(place, patience=0.0), table.name)
     aim = (lambda trial: trial.values[target]) if len(table.directions) > 1 else None
@@ -37,7 +36,7 @@ def importances(place: Place, table: Table, target: int = 0) -> dict[str, float]
         try:
             found = optuna.importance.get_param_importances(study, target=aim)
         except (ValueError, RuntimeError) as error:
-            raise TuneError(f"the importance cannot be computed: {error}") from None
+            raise TuneError(sentences.NO_IMPORTANCE.of(why=str(error))) from None
     return {str(name): float(share) for name, share in found.items()}
 
 

@@ -7,14 +7,20 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from misstep.errors import TuneError, need
+from misstep.sentences import studyfile
 from misstep.sentences import tune as sentences
-from misstep.tuning.studyfile.study import Parameter, Study
+from misstep.tuning.studyfile.study import Parameter, Study, exists
 
 STARTUP = 8
 """Random trials before the sampler learns; Optuna's ten leave little of a study of thirty."""
 
-WARM_UP = 4
-"""Steps that are never judged: of six recorded trainings the first three ended too many that were best in the end."""
+COMPLETE_FIRST = 2
+"""Trials that are never pruned: what later ones are compared with."""
+WARM_UP = 0.2
+"""The share of a trial that is never judged. Chosen on eight recorded trainings that no test knows: it saves 53 to 57 %
+of the steps there, and the best of thirty trials is kept in 233 of 240 studies."""
+RUNG = 0.125
+"""The share of a trial after which successive halving drops the first half."""
 
 
 def suggest(trial: Any, study: Study) -> dict[str, Any]:
@@ -24,16 +30,6 @@ def suggest(trial: Any, study: Study) -> dict[str, Any]:
         if exists(one, values):
             values[one.name] = _suggested(trial, one)
     return values
-
-
-def exists(parameter: Parameter, values: Mapping[str, Any]) -> bool:
-    """Whether a parameter exists, given the values of those above it."""
-    if parameter.when is None:
-        return True
-    try:
-        return bool(parameter.when(values))
-    except KeyError:
-        return False  # it hangs on one that does not exist itself
 
 
 def _suggested(trial: Any, one: Parameter) -> Any:
@@ -56,10 +52,8 @@ def violations(study: Study, values: Mapping[str, Any], *, before: bool) -> list
             found.append(constraint.violation(values))
         except KeyError as missing:
             if str(missing).strip("'") not in names and not before:
-                raise TuneError(
-                    f"{study.where('constraints')}: {constraint.text!r} needs {missing}, which is neither a parameter"
-                    f" nor recorded"
-                ) from None
+                what = studyfile.CONSTRAINT_NEEDS.of(text=constraint.text, name=str(missing).strip("'"))
+                raise TuneError(studyfile.AT.of(place=study.where("constraints"), what=what)) from None
             found.append(0.0)  # a parameter that does not exist now binds nothing
     return found
 
@@ -75,7 +69,7 @@ def make_sampler(study: Study, *, say: Callable[[str], None] = lambda text: None
             seed=seed,
             **constrained,
         ),
-        "gp": lambda: samplers.GPSampler(**{"n_startup_trials": STARTUP, **chosen.args}, seed=seed, **constrained),
+        "gp": lambda: _gaussian_process(samplers, study, constrained),
         "random": lambda: samplers.RandomSampler(seed=seed, **chosen.args),
         "grid": lambda: samplers.GridSampler(grid_of(study), seed=seed, **chosen.args),
         "cmaes": lambda: samplers.CmaEsSampler(seed=seed, **chosen.args),
@@ -89,26 +83,63 @@ def make_sampler(study: Study, *, say: Callable[[str], None] = lambda text: None
         name = "tpe"
     if name == "cmaes":
         need("cmaes", "for tuner: cmaes")
-    return _made(makers[name], study, "tuner")
+    made = _made(makers[name], study, "tuner")
+    if not any(one.prior for one in study.parameters):
+        return made
+    from misstep.tuning.samplers import WithPrior  # Optuna is an extra
+
+    return WithPrior(made, study)
+
+
+def _gaussian_process(samplers: Any, study: Study, constrained: dict[str, Any]) -> Any:
+    """Of one target it is shown the ranks."""
+    args = {"n_startup_trials": STARTUP, **study.tuner.args}
+    if constrained or len(study.targets) > 1:
+        return samplers.GPSampler(**args, seed=study.tuner.seed, **constrained)
+    from misstep.tuning.samplers import OnRanks  # Optuna is an extra
+
+    inner = samplers.GPSampler(**{**args, "n_startup_trials": 0}, seed=study.tuner.seed)
+    return OnRanks(inner, startup=int(args["n_startup_trials"]), seed=study.tuner.seed)
 
 
 def make_pruner(study: Study) -> Any:
     """The pruner a study file asks for."""
     pruners = need("optuna", "for tuning", extra="tune").pruners
     chosen = study.pruner
+
+    def late(make: Callable[[int], Any], share: float) -> Any:
+        from misstep.tuning.pruning import AfterShare  # Optuna is an extra
+
+        make(1)  # refuses wrong arguments now, with the file's line
+        return AfterShare(make, share, steps=study.limits.steps)
+
     makers: dict[str, Callable[[], Any]] = {
         "none": pruners.NopPruner,
-        "median": lambda: pruners.MedianPruner(**{"n_startup_trials": 5, "n_warmup_steps": WARM_UP, **chosen.args}),
-        "percentile": lambda: pruners.PercentilePruner(**{"percentile": 25.0, "n_startup_trials": 5, **chosen.args}),
-        "asha": lambda: pruners.SuccessiveHalvingPruner(
-            **{"min_resource": WARM_UP, "reduction_factor": 2, **chosen.args}
+        "median": lambda: late(
+            lambda first: pruners.MedianPruner(
+                **{"n_startup_trials": COMPLETE_FIRST, "n_warmup_steps": first, **chosen.args}
+            ),
+            WARM_UP,
+        ),
+        "percentile": lambda: late(
+            lambda first: pruners.PercentilePruner(
+                **{"percentile": 25.0, "n_startup_trials": 5, "n_warmup_steps": first, **chosen.args}
+            ),
+            WARM_UP,
+        ),
+        "asha": lambda: late(
+            lambda first: pruners.SuccessiveHalvingPruner(
+                **{"min_resource": first, "reduction_factor": 2, **chosen.args}
+            ),
+            RUNG,
         ),
         "hyperband": lambda: pruners.HyperbandPruner(**{"min_resource": 1, "reduction_factor": 3, **chosen.args}),
         "threshold": lambda: pruners.ThresholdPruner(**chosen.args),
         "patient": lambda: pruners.PatientPruner(pruners.MedianPruner(), **{"patience": 5, **chosen.args}),
     }
     if chosen.name not in makers:
-        raise TuneError(f"{study.where('pruner')}: {chosen.name} mutates running trials, which needs Ray:  --ray local")
+        what = studyfile.NEEDS_RAY.of(name=chosen.name)
+        raise TuneError(studyfile.AT.of(place=study.where("pruner"), what=what))
     return _made(makers[chosen.name], study, "pruner")
 
 
@@ -132,7 +163,8 @@ def _made(make: Callable[[], Any], study: Study, key: str) -> Any:
         try:
             return make()
         except (TypeError, ValueError) as error:
-            raise TuneError(f"{study.where(key)}: {error}") from None
+            what = studyfile.REFUSED.of(why=str(error))
+            raise TuneError(studyfile.AT.of(place=study.where(key), what=what)) from None
 
 
 def _constraints(trial: Any) -> list[float]:

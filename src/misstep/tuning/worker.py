@@ -15,6 +15,8 @@ from typing import Any
 
 from misstep.errors import TuneError, nearest
 from misstep.sentences import tune as sentences
+from misstep.sentences.studyfile import AT
+from misstep.tuning.prior import of_probe, probes, short
 from misstep.tuning.search import make_pruner, make_sampler, suggest, violations
 from misstep.tuning.storage.connect import Connection
 from misstep.tuning.storage.places import Place, place_for
@@ -121,7 +123,7 @@ class Worker:
             "wanted": self.trials,
         }
 
-        shared.set_up(facts, study.start)
+        shared.set_up(facts, study.start, probes(study) if any(one.prior for one in study.parameters) else ())
 
     # ── working ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -155,9 +157,9 @@ class Worker:
         if self._infeasible(trial, values) or not self._may_begin(trial):
             return
         attributes = trial.user_attrs
-        run = TrialRun(
-            self.study, trial.number, values, base=self.base, slot=slot, root=int(attributes.get("root", -1))
-        )
+        probe = "probe" in attributes
+        study = short(self.study) if probe else self.study
+        run = TrialRun(study, trial.number, values, base=self.base, slot=slot, root=int(attributes.get("root", -1)))
         self.shared.mark(trial.number, run=run.directory.name)
         self._running[trial.number] = trial
         self._listen(News("began", trial.number, values))
@@ -172,7 +174,7 @@ class Worker:
             raise
         finally:
             self._running.pop(trial.number, None)
-        self._conclude(trial, values, outcome, run)
+        self._conclude(trial, values, of_probe(outcome, run.follower) if probe else outcome, run)
 
     def _infeasible(self, trial: Any, values: dict[str, Any]) -> bool:
         broken = violations(self.study, values, before=True)
@@ -185,10 +187,8 @@ class Worker:
         )
         self._infeasible_in_a_row += 1
         if self._infeasible_in_a_row >= MOST_INFEASIBLE:
-            raise TuneError(
-                f"{self.study.where('constraints')}: {MOST_INFEASIBLE} proposals in a row broke a constraint; widen the"
-                " ranges or the constraints"
-            )
+            what = sentences.MOSTLY_INFEASIBLE.of(count=MOST_INFEASIBLE)
+            raise TuneError(AT.of(place=self.study.where("constraints"), what=what))
         return True
 
     def _may_begin(self, trial: Any) -> bool:
@@ -245,24 +245,22 @@ class Worker:
         if self._failed_in_a_row >= self.study.failures and not any(
             one.state.name == "COMPLETE" for one in self.shared.trials()
         ):
-            raise TuneError(
-                f"{self.study.where('command')}: {self._failed_in_a_row} trials failed and none was complete; the last"
-                f" ended with {outcome.why}. What it printed:  cat {run.directory / OUTPUT}"
-            )
+            what = sentences.ALL_FAILED.of(count=self._failed_in_a_row, why=outcome.why, output=run.directory / OUTPUT)
+            raise TuneError(AT.of(place=self.study.where("command"), what=what))
 
     def _never_recorded(self, outcome: Outcome, run: TrialRun) -> TuneError:
         target = next(one for one in self.study.targets if outcome.why.startswith(one.name))
         where = f"{self.study.path or self.study.name}:{target.line}"
         if target.pattern:
-            return TuneError(
-                f"{where}: nothing that trial {run.number} printed fits the pattern {target.pattern!r}."
-                f" Look:  cat {run.directory / OUTPUT}"
+            what = sentences.NOTHING_FITS.of(number=run.number, pattern=target.pattern, output=run.directory / OUTPUT)
+        else:
+            what = sentences.TARGET_NEVER_RECORDED.of(
+                name=target.name,
+                number=run.number,
+                nearest=nearest(target.name, outcome.recorded),
+                run=run.directory.name,
             )
-        return TuneError(
-            f"{where}: the target {target.name!r} was never recorded by trial {run.number}"
-            f"{nearest(target.name, outcome.recorded)}. Record it with misstep.report({target.name}=...), print it and"
-            f" give a pattern, or look:  misstep show {run.directory.name}"
-        )
+        return TuneError(AT.of(place=where, what=what))
 
     # ── beside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -71,11 +71,19 @@ def test_a_checkpoint_is_shown_with_its_suspicious_weights_first(
     assert [(one["name"], one["state"]) for one in facts["weights"]] == [("fc.weight", "constant")]
 
 
-def test_an_export_goes_where_the_configuration_said(tmp_path: Path) -> None:
+def test_an_export_goes_where_it_is_told_and_the_run_decides_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     target = tmp_path / "configured"
     config = written(tmp_path, path=str(target), net_name="Little", dump_mode=1, kernels=["fc1"])
     run = trained(tmp_path, dump_config=config).path
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
     assert main(["export", str(run), "--format", "mindspore"]) == 0
+    assert (tmp_path / "here" / "misstep-export").is_dir()
+    assert not target.exists(), "a run of somebody else's could name any place"
+    assert f"--to {target}" in capsys.readouterr().err
+    assert main(["export", str(run), "--format", "mindspore", "--to", str(target)]) == 0
     assert {folder.name for folder in (target / "rank_0" / "Little" / "0").iterdir()} == {"0", "2"}  # its iterations
     said = json.loads((target / "rank_0" / ".dump_metadata" / "data_dump.json").read_text())
     assert said["common_dump_settings"]["kernels"] == ["fc1"]
@@ -90,7 +98,7 @@ def test_the_table_of_statistics_has_the_columns_that_were_asked_for(tmp_path: P
     )  # fmt: skip
     whole = trained(tmp_path / "whole", dump="fc1:output@1")
     run = trained(tmp_path, dump_config=config)
-    assert main(["export", str(run.path), "--format", "mindspore"]) == 0
+    assert main(["export", str(run.path), "--format", "mindspore", "--to", str(tmp_path / "to")]) == 0
     folder = tmp_path / "to" / "rank_0" / "Net" / "0" / "0"
     with open(folder / "statistic.csv", newline="") as table:
         rows = list(csv.DictReader(table))

@@ -48,16 +48,19 @@ export function StudiesPage() {
 async function look(name: string): Promise<void> {
   try {
     if (!name) {
-      list.value = await ask<StudyList>("studies");
+      list.value = await ask<StudyList>("studies", { lang: lang.value });
       return;
     }
     const path = `studies/${encodeURIComponent(name)}`;
     const told = await ask<StudyColumns>(path, { lang: lang.value });
-    const of = `${name} ${told.state.filter((one) => told.words[one] === "complete").length} ${target()}`;
+    const of = `${lang.value} ${name} ${told.state.filter((one) => told.words[one] === "complete").length} ${target()}`;
     study.value = told;
     problem.value = "";
     if (importance.value?.of !== of)
-      importance.value = { of, told: await ask<StudyImportance>(`${path}/importance`, { target: target() }) };
+      importance.value = {
+        of,
+        told: await ask<StudyImportance>(`${path}/importance`, { target: target(), lang: lang.value }),
+      };
     const wanted = curvesOf(told);
     curves.value = wanted.length ? await ask<StudyCurves>(`${path}/curves`, { trials: wanted.join(",") }) : null;
   } catch (error) {

@@ -20,6 +20,7 @@ from misstep.core import segments
 from misstep.core.cells import BACKWARD, BETWEEN, FORWARD, OPTIMIZER, PHASE, Cells
 
 if TYPE_CHECKING:
+    from misstep.adapters.mindspore.looking import FactSeam
     from misstep.adapters.mindspore.seams.patches import Seams
 
 _TIME = {FORWARD: segments.FORWARD, BACKWARD: segments.BACKWARD, OPTIMIZER: segments.OPTIMIZER}
@@ -37,6 +38,11 @@ class Facts:
     def clock(self) -> Clock:
         """Where the time of a step goes."""
         return self.seams.clock
+
+    @property
+    def facts(self) -> FactSeam:
+        """How the program trains."""
+        return self.seams.facts
 
     @property
     def loaders(self) -> Loaders:

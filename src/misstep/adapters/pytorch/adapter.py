@@ -23,10 +23,11 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 from torch.utils.data import get_worker_info
 
-from misstep.adapters.base import Defaults, Extension, Listener, SessionPort, TrainingStopped, Traits
+from misstep.adapters.base import USUAL, Defaults, Extension, Listener, SessionPort, TrainingStopped, Traits
 from misstep.adapters.pytorch import tensors
 from misstep.adapters.pytorch.compiled.calls import CompiledCalls
 from misstep.adapters.pytorch.compiled.lines import inside_generated
+from misstep.adapters.pytorch.facts.seam import FactSeam
 from misstep.adapters.pytorch.names import Names
 from misstep.adapters.pytorch.quietly import Quietly
 from misstep.adapters.pytorch.recording import TorchWitness, watch_collectives
@@ -60,16 +61,14 @@ class PyTorchAdapter(Defaults):
     name = "pytorch"
 
     def __init__(self) -> None:
-        self.inert = True
-        self.live = False
+        self.inert, self.live = True, False
         self.level: Level = "off"
         self.in_backward = False
         self.updating: int | None = None
         """The node of the optimizer whose step runs now."""
         self.network_ran = False
         """A network with gradients has run since the last update: what follows outside of modules is the loss."""
-        self.thread = 0
-        self.cost_ns = 0
+        self.thread = self.cost_ns = 0
         self.cells: Cells = no_cells()
         """Where training is, for the flight recorder."""
         self.clock = Clock(self)
@@ -104,12 +103,12 @@ class PyTorchAdapter(Defaults):
     # ── life ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def extend(self, session: SessionPort) -> Extension:
-        self.compiled.may_replay = bool(session.settings.replay)
+        self.compiled.extend(session)
         return Extension()
 
     @property
     def traits(self) -> Traits:
-        return Traits(shadowed=self.compiled.shadowing)
+        return _SHADOWED if self.compiled.shadowing else USUAL
 
     def witness(self) -> TorchWitness:
         return TorchWitness(self)
@@ -122,7 +121,7 @@ class PyTorchAdapter(Defaults):
         self.modules.install()
         self.loader.install()
         self._undo += [self.modules.remove, self.loader.remove]
-        self._undo += self.steps.install()
+        self._undo += [*self.steps.install(), *self.facts.install()]
         self._undo += [*watch_loaders(self), watch_collectives(self), self.compiled.install()]
         if not _fork_handler:
             os.register_at_fork(after_in_child=self._forked)
@@ -140,7 +139,7 @@ class PyTorchAdapter(Defaults):
         self.seer.row_of_memory = self.operators.row_of
         self.names = Names(self.catalog)
         self.steps = StepSeam(self)
-        self.tape = Tape(self)  # what it learned of one program does not hold for the next
+        self.facts, self.tape = FactSeam(self), Tape(self)  # what they learned does not hold for the next program
 
     def leave_step(self, error: BaseException | None = None) -> None:
         self.guarded("at the end", self.steps.close)
@@ -203,9 +202,7 @@ class PyTorchAdapter(Defaults):
 
     def take_over(self, replayed: Replayed) -> None:
         """From here on the step under way is what its replay showed."""
-        self.frame = self.seer.frame = replayed.frame
-        self.seer.begin()
-        self.modules.begin_step()
+        self._look_into(replayed.frame)
         self.gradient_rows = dict(replayed.gradient_rows)
         self.compiled.shadowed()
 
@@ -248,8 +245,7 @@ class PyTorchAdapter(Defaults):
 
     def _forked(self) -> None:
         """A forked child (a data loader's worker) is nobody's training."""
-        self.inert = True
-        self.operators.on = False
+        self.inert, self.operators.on = True, False
 
     def go_live(self) -> None:
         if get_worker_info() is not None:
@@ -263,11 +259,14 @@ class PyTorchAdapter(Defaults):
             self.listener.going_live(self)
             self.clock.back(goes_on_with)
 
-    def begin_step(self) -> None:
-        self.frame = self.seer.frame = self.listener.frame
+    def _look_into(self, frame: Frame) -> None:
+        self.frame = self.seer.frame = frame
         self.seer.begin()
         self.modules.begin_step()
         self.operators.begin_step()
+
+    def begin_step(self) -> None:
+        self._look_into(self.listener.frame)
         self.compiled.begin_step()
         self.gradient_rows = {}
 
@@ -397,4 +396,5 @@ class PyTorchAdapter(Defaults):
                 self.frame.trace(row, self.operators.row_of(value))
 
 
+_SHADOWED = Traits(shadowed=True)
 _fork_handler: list[bool] = []

@@ -34,6 +34,7 @@ _NUMPY_LACKS: dict[torch.dtype, tuple[torch.dtype, Any]] = {
 _PLAIN = frozenset(NAMES) - frozenset(_NUMPY_LACKS) - {torch.complex64, torch.complex128}
 """Numpy reads these as they are."""
 
+_TENSOR, _PARAMETER, _STRIDED = torch.Tensor, torch.nn.Parameter, torch.strided
 _DEEPEST = 8
 """Nesting of outputs beyond which we stop looking; a list that contains itself must not hang training."""
 
@@ -255,21 +256,25 @@ def nonfinite(tensors: list[torch.Tensor]) -> list[int]:
     codes: list[int] = []
     away: list[int] = []
     for place, tensor in enumerate(tensors):
+        kind = type(tensor)
+        code = CODES.get(tensor.dtype, -1)
         if (
-            tensor.device.type == "cpu"
-            and tensor.layout is torch.strided
+            (kind is _TENSOR or kind is _PARAMETER)
+            and code >= 0
+            and tensor.is_cpu
+            and tensor.layout is _STRIDED
             and tensor.is_contiguous()
-            and _ordinary(tensor)
         ):
             places.append(place)
             addresses.append(tensor.data_ptr())
             counts.append(tensor.numel())
-            codes.append(CODES[tensor.dtype])
+            codes.append(code)
         else:
             away.append(place)
     if places:
         flags = kernels.nonfinite_many(addresses, counts, codes)
-        bad.extend(place for place, flag in zip(places, flags) if flag)
+        if any(flags):
+            bad.extend(place for place, flag in zip(places, flags) if flag)
     if away:
         with torch.no_grad():
             plain = [(place, plain_tensor(tensors[place])) for place in away]

@@ -30,6 +30,7 @@ class QuietListener:
     """Hears the replay in the session's stead and does nothing about it, except for our own failures."""
 
     stepping = False
+    shows_loss = True
 
     def __init__(self, real: Listener, frame: Frame) -> None:
         self.catalog = real.catalog
@@ -42,7 +43,7 @@ class QuietListener:
     def _nothing(self, *facts: Any) -> None:
         """Nobody is to know."""
 
-    going_live = initial = at_node = before_update = after_update = step_done = exception = _nothing
+    going_live = initial = at_node = before_update = after_update = step_done = between_steps = exception = _nothing
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,7 +141,8 @@ class Frame:
     def begin(self, step: int) -> None:
         """Forget the previous step."""
         self.step = step
-        self._clear()
+        if self.tensors or self._expected:
+            self._clear()
 
     def __len__(self) -> int:
         return len(self.tensors)

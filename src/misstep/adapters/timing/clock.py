@@ -1,20 +1,27 @@
 """The clock of a step: an adapter says what begins, and the time since the last word goes to what was under way.
 
-    clock.switch(FORWARD) … clock.switch(LOSS) … clock.switch(BACKWARD) …        0.2 µs each
+    clock.switch(FORWARD) … clock.switch(LOSS) … clock.switch(BACKWARD) …        0.1 µs each
     clock.own() … clock.back(OPTIMIZER)                                          what misstep does in between is its own
 
 A step ends with its update, but a step of several optimizers is only known to be over when the next forward begins; so
 `settle` marks each update, and what came after the last one already belongs to the next step.
+
+Turned a dozen times in every step, the clock is native (native/clock.cpp); `PlainClock` says the same in Python, and
+stands in where the native module was not built.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from time import perf_counter_ns, process_time_ns, time_ns
-from typing import Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from misstep.core.segments import BACKWARD, COMPILE, FORWARD, GAP, GRADIENTS, LOSS, OWN, SEGMENTS
+from misstep import kernels
+from misstep.core.segments import BACKWARD, COMPILE, EPOCH, FORWARD, GAP, GRADIENTS, LOSS, OWN, SEGMENTS
+from misstep.store.tracefile import STEP, STEP_LAYOUT
 
+_PACK = struct.Struct(STEP_LAYOUT).pack
 _ZERO = [0] * len(SEGMENTS)
 _MADE_BY = {GRADIENTS: BACKWARD, LOSS: FORWARD}
 """What is waited for after a segment has ended on the program's side."""
@@ -25,17 +32,18 @@ class Costs(Protocol):
     """Nanoseconds of our own code since they were last taken."""
 
 
-class Taken:
+class Taken(NamedTuple):
     """One finished step."""
 
-    __slots__ = ("asks", "began", "cpu", "epoch", "queue", "spent")
+    spent: list[int]
+    began: int
+    cpu: int
+    queue: int
+    asks: int
+    epoch: bool
 
-    def __init__(self, spent: list[int], began: int, cpu: int, queue: int, asks: int, epoch: bool) -> None:
-        self.spent, self.began, self.cpu = spent, began, cpu
-        self.queue, self.asks, self.epoch = queue, asks, epoch
 
-
-class Clock:
+class PlainClock:
     """Of one adapter; turned on the training thread only."""
 
     __slots__ = (
@@ -45,6 +53,7 @@ class Clock:
         "_cpu",
         "_held",
         "_next_began",
+        "_now",
         "_offset",
         "_owner",
         "_settled",
@@ -59,8 +68,9 @@ class Clock:
         "waits",
     )
 
-    def __init__(self, owner: Costs) -> None:
+    def __init__(self, owner: Costs, now: Callable[[], int] | None = None) -> None:
         self._owner = owner
+        self._now = now or perf_counter_ns
         self._offset = time_ns() - perf_counter_ns()
         self.waits: Callable[[], int] | None = None
         """Nanoseconds waited so far, in our own work, for what the user's program has queued: theirs, not ours."""
@@ -84,7 +94,7 @@ class Clock:
         """This begins, and what was under way is over."""
         if self._held:
             return
-        now = perf_counter_ns()
+        now = self._now()
         cost = self._owner.cost_ns
         if self.since:
             passed = now - self.since
@@ -165,3 +175,16 @@ class Clock:
         self._began = self._next_began
         self._cpu = cpu
         return taken
+
+    def record(self, flags: int, number: int) -> bytes:
+        """The step that is over, as a record of the trace."""
+        spent, began, cpu, queue, asks, epoch = self.take()
+        flags |= EPOCH if epoch else 0
+        times = [ns * 1e-3 for ns in spent]
+        return _PACK(STEP, flags, queue, number & 0xFFFFFFFF, began, *times, cpu * 1e-3, asks)
+
+
+if TYPE_CHECKING:
+    Clock = PlainClock
+else:
+    Clock = kernels.clock or PlainClock

@@ -37,6 +37,10 @@ class Loaders:
         """Something was carried out that is being tried."""
         self.changes.append(facts)
 
+    def known(self) -> list[dict[str, Any]]:
+        """The loaders met so far."""
+        return self._facts
+
     def new_facts(self) -> list[dict[str, Any]]:
         """Loaders nobody was told of."""
         new, self._told = self._facts[self._told :], len(self._facts)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from misstep.store.bundle.ring import Ring
+from misstep.store.writing.scrubbed import scrubber
 
 _LONGEST = 2000
 
@@ -39,7 +40,7 @@ class LogTail:
         # Never waits: a signal handler may print while this very thread is in here.
         if self._lock.acquire(blocking=False):
             try:
-                self._ring.log(text[-_LONGEST:].encode("utf-8", "replace"))
+                self._ring.log(scrubber().text(text[-_LONGEST:]).encode("utf-8", "replace"))
             finally:
                 self._lock.release()
 

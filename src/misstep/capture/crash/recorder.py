@@ -30,11 +30,11 @@ from misstep.capture.crash.logtail import LogTail
 from misstep.capture.crash.machine import MT19937_BYTES, memory_limits, numpy_generator, peak_bytes, resident_bytes
 from misstep.capture.crash.native_stacks import kernel_threads, machine_stacks
 from misstep.capture.crash.signals import Signals
+from misstep.capture.crash.values import Values
 from misstep.capture.crash.worst import worst_rows
 from misstep.capture.step.outcome import StepOutcome
 from misstep.core import cells
 from misstep.core.secrets import allowed
-from misstep.core.stats import TensorStats
 from misstep.sentences.journal import NO_FLIGHT_RECORD
 from misstep.store.bundle.batch import BatchFile
 from misstep.store.bundle.ring import Ring
@@ -42,6 +42,7 @@ from misstep.store.bundle.write import BundleKind, write_bundle
 from misstep.store.codec import encode, to_json
 from misstep.store.journal import seal
 from misstep.store.layout import rank_paths
+from misstep.store.writing.scrubbed import scrubber
 
 if TYPE_CHECKING:
     from misstep.capture.session import Session
@@ -49,11 +50,10 @@ if TYPE_CHECKING:
 MB = 1 << 20
 _PAUSE = 0.02
 """Seconds between two looks at memory and generators: steps of a millisecond must not pay for them each time."""
-_EVERY_STEP, _SHARE = 64, 0.02
+_EVERY_STEP, _SHARE = 64, 0.005
 """Steps that are recorded whatever it costs; later ones as long as recording takes no more of the time than that.
-A step of a millisecond is always recorded, of steps of a tenth of one in a few; the journal has them all."""
+A step of twenty milliseconds is always recorded, of much shorter ones a few each second; the journal has them all."""
 _NOTE_STEPS, _NOTE_SECONDS = 256, 1.0
-_LARGEST_DESCRIBED = 1 << 26
 
 
 class Recorder:
@@ -71,15 +71,16 @@ class Recorder:
         self.cells = self.ring.cells
         self._batches = BatchFile(self.paths.batch, limit_bytes=max(budget - self.paths.ring.stat().st_size, 0))
         self._pairs: list[tuple[Adapter, Witness]] = []
+        self._values = Values(self._pairs)
         self._files: dict[str, int] = {}
         self._digests: list[dict[str, Any]] = []
         self._modules: set[int] = set()
         self._holders: list[Holder] = []
         self._next_look = 0.0
         self._noted_at = 0
-        self._called_at: tuple[CodeType, int] | None = None
+        self._called_at: tuple[CodeType | None, int] = (None, -1)
         """Where the network was called from last: a line number is worth looking up only when it may be another."""
-        self._next_note = self._next_batch = self._next_step = 0.0
+        self._next_note = self._next_batch = self._next_step = self._asked_at = 0.0
         self._rss = 0
         self._failed: BaseException | None = None
         self._exit: int | None = None
@@ -99,7 +100,7 @@ class Recorder:
         """Everything is in place: listen."""
         for adapter in self.session.adapters:
             self.witness(adapter)
-        self._step_begins()
+        self._step_begins(self.session.step)
         self._note()
         self.log.install()
         self.signals.install()
@@ -123,8 +124,7 @@ class Recorder:
         self, adapter: Adapter, witness: Witness, args: Any, kwargs: dict[str, Any], frame: FrameType | None
     ) -> None:
         """A network is about to run: where from, and with which batch."""
-        now = time.perf_counter()
-        if frame is not None and (frame.f_code, frame.f_lasti) != self._called_at:
+        if frame is not None and (frame.f_lasti != self._called_at[1] or frame.f_code is not self._called_at[0]):
             self._called_at = (frame.f_code, frame.f_lasti)
             file = frame.f_code.co_filename
             number = self._files.get(file)
@@ -132,7 +132,8 @@ class Recorder:
                 number = self._files[file] = len(self._files)
                 self._note()
             self.cells[cells.FILE], self.cells[cells.LINE] = number, frame.f_lineno
-        if len(self._digests) >= 16 or (now < self._next_batch and self.session.step > _EVERY_STEP):
+        now = time.perf_counter()
+        if now < self._next_batch or len(self._digests) >= 16:
             return
         batch: list[tuple[str, Any, tuple[int, ...]]] = []
         for tensor in witness.tensors((args, kwargs) if kwargs else args):
@@ -142,7 +143,8 @@ class Recorder:
             digests = self._batches.put(self.session.step, batch)
             for (dtype, _, shape), digest in zip(batch, digests):
                 self._digests.append({"dtype": dtype, "shape": shape, "digest": digest})
-        self._next_batch = now + (time.perf_counter() - now) / _SHARE
+        if self.session.step > _EVERY_STEP:
+            self._next_batch = now + (time.perf_counter() - now) / _SHARE
 
     def step_done(self, outcome: StepOutcome) -> None:
         """The facts of a finished step, into the ring."""
@@ -150,15 +152,20 @@ class Recorder:
         if step.number == 0 or os.getpid() != self._pid:
             return
         now = time.perf_counter()
-        if outcome.hits or not self.passes_by(step.number, now):
+        if outcome.hits or step.number <= _EVERY_STEP or now >= self._next_step:
             self._keep(outcome, now)
-            self._next_step = now + (time.perf_counter() - now) / _SHARE
+            # A step that would have passed by was concluded in full for our sake: all of it is our cost.
+            began = self._asked_at or now
+            self._next_step = now + (time.perf_counter() - began) / _SHARE
+        else:
+            self._step_begins(step.number + 1)
+        self._asked_at = 0.0
 
     def passes_by(self, number: int, now: float) -> bool:
         """Whether a quiet step is left to the journal, so that steps of a fraction of a millisecond stay that short."""
         if number <= _EVERY_STEP or now >= self._next_step:
+            self._asked_at = now
             return False
-        self._exit = None
         self._step_begins(number + 1)
         return True
 
@@ -196,15 +203,15 @@ class Recorder:
             self._noted_at, self._next_note = step.number, now + _NOTE_SECONDS
             self._holders = self._who_holds(None, shallow=True)
             self._note()
-        self._exit = None  # the program caught its own exit and trains on
         self._step_begins(step.number + 1)
 
     def skipped(self) -> None:
         """An update was left out by a gradient scaler; the program is alive all the same."""
-        self._step_begins()
+        self._step_begins(self.session.step)
 
-    def _step_begins(self, number: int | None = None) -> None:
-        self.cells[cells.STEP] = self.session.step if number is None else number
+    def _step_begins(self, number: int) -> None:
+        self._exit = None  # where the program caught its own exit, it trains on
+        self.cells[cells.STEP] = number
         self.cells[cells.STEP_BEGAN] = time.time_ns()
 
     def _memory(self) -> dict[str, int]:
@@ -247,8 +254,8 @@ class Recorder:
             type=f"{type(error).__module__}.{type(error).__qualname__}".removeprefix("builtins."),
             text=str(error)[:8000],
             node=where or getattr(error, "__misstep_node__", ""),
-            frames=frames.of_exception(error, self._tensor),
-            threads=[one for one in frames.of_threads(self._shape, main_locals=False) if not one["main"]],
+            frames=frames.of_exception(error, self._values.tensor),
+            threads=[one for one in frames.of_threads(self._values.shape, main_locals=False) if not one["main"]],
             cause=_cause(error),
             holders=self._who_holds(error),
         )
@@ -260,12 +267,14 @@ class Recorder:
         self._exit = code if isinstance(code, int) else 0 if code is None else 1
         if self._exit:
             text = "" if isinstance(code, int) else str(code)[:2000]
-            self._report("exit", code=self._exit, text=text, frames=frames.of_frame(frame, self._tensor))
+            self._report("exit", code=self._exit, text=text, frames=frames.of_frame(frame, self._values.tensor))
 
     def hang(self, seconds: float) -> None:
         """No step has ended for this long; called from the watching thread."""
         self._machine("hang")
-        self._report("hang", seconds=round(seconds, 1), threads=frames.of_threads(self._shape), holders=self._holders)
+        self._report(
+            "hang", seconds=round(seconds, 1), threads=frames.of_threads(self._values.shape), holders=self._holders
+        )
         path = self.export("hang")
         doing = cells.PHASES[self.cells[cells.PHASE]]
         waits = cells.collective_name(self.cells[cells.COLLECTIVE])
@@ -275,7 +284,7 @@ class Recorder:
     def asked(self) -> Path | None:
         """Somebody wants a record of a training that goes on."""
         self._machine("asked")
-        self._report("asked", threads=frames.of_threads(self._shape), holders=self._holders)
+        self._report("asked", threads=frames.of_threads(self._values.shape), holders=self._holders)
         return self.export("asked")
 
     def close(self, reason: str, exit_code: int | None) -> None:
@@ -329,7 +338,7 @@ class Recorder:
             },
         }
         with open(self.paths.reports, "ab") as file:
-            file.write(seal(report))
+            file.write(seal(scrubber().plain(report)))
 
     def _who_holds(self, error: BaseException | None, *, shallow: bool = False) -> list[Holder]:
         variables = [] if shallow else list(frames.variables(error))
@@ -339,28 +348,6 @@ class Recorder:
             ]
         except MemoryError:
             return self._holders
-
-    def _tensor(self, value: object) -> str | None:
-        """A tensor in words, with its statistics."""
-        for adapter, witness in self._pairs:
-            if witness.is_tensor(value):
-                text = self._shape(value) or ""
-                try:
-                    if witness.here(value) and 0 < _elements(value) <= _LARGEST_DESCRIBED:
-                        stats = TensorStats.of(
-                            kernels.summarize(adapter.array(value)), dtype=adapter.dtype_name(value), shape=()
-                        )
-                        text += f" · {stats.describe()}"
-                except Exception:
-                    pass  # freed, moved or of a type nobody can read: its shape is told all the same
-                return text
-        return None
-
-    def _shape(self, value: object) -> str | None:
-        for adapter, witness in self._pairs:
-            if witness.is_tensor(value):
-                return f"{adapter.dtype_name(value)} {list(getattr(value, 'shape', ()))}"
-        return None
 
     def _guarded(self, where: str, act: Any) -> None:
         try:
@@ -390,10 +377,3 @@ def _cause(error: BaseException) -> str:
     """The exception behind this one, in a line."""
     behind = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return "" if behind is None else f"{type(behind).__name__}: {str(behind)[:500]}"
-
-
-def _elements(value: Any) -> int:
-    count = 1
-    for size in value.shape:
-        count *= int(size)
-    return count

@@ -15,11 +15,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-import numpy as np
-
 from misstep.adapters.step.frame import Catalog, Frame
-from misstep.capture.keep.buffer import DumpBuffer, Job
+from misstep.capture.keep.buffer import DumpBuffer
 from misstep.capture.keep.holding import Holding, StepBefore
+from misstep.capture.keep.into_pack import IntoPack
 from misstep.capture.keep.ledger import Ledger
 from misstep.capture.keep.losses import Losses
 from misstep.capture.keep.mindspore_config import DumpConfig, read_dump_config
@@ -27,18 +26,16 @@ from misstep.capture.step.outcome import StepOutcome
 from misstep.core.address import Address
 from misstep.core.dumps import MINDSPORE_VARIABLE, DumpSpec, parse_dump
 from misstep.core.levels import LEVELS, Level
-from misstep.core.stats import DTYPE_CODES, Array
+from misstep.core.stats import Array
 from misstep.core.watching.evaluate import Evaluator
 from misstep.core.watching.watch import Hit
 from misstep.errors import SettingError
 from misstep.sentences import journal
 from misstep.settings import Settings
-from misstep.store.pack import Place, bytes_of, name_of
+from misstep.store.pack import name_of
 from misstep.store.writing.writer import RunWriter
 
 Want = Callable[[int, Any], None]
-_NAMES: dict[Any, str] = {}
-"""By numpy dtype: asking it for its name costs more than writing a small tensor."""
 HELD_SHARE, BEFORE_SHARE = 1 / 4, 1 / 8
 """Of memory_mb, that may be held for a possible hit: of the step under way, and of the one before."""
 
@@ -84,10 +81,6 @@ class Dumper:
 
     def __init__(self, owner: Dumped, array: Callable[[Any], Array], *, asynchronous: bool = False) -> None:
         self.specs: dict[int, DumpSpec] = {}
-        self.kept = 0
-        """Tensors stored, those that share memory included."""
-        self.asynchronous = asynchronous or bool(owner.settings.dump_async)
-        self.buffer: DumpBuffer | None = None
         self.config: DumpConfig | None = None
         """Of MindSpore's file, when there was one: where its layout is to be written, and under which name."""
         self._owner = owner
@@ -102,13 +95,22 @@ class Dumper:
         """Tensors that came later are held for every watchpoint until the step ends: cheaper than asking for each."""
         self._holding = Holding(array, owner.ledger.account("hits that dump", share=HELD_SHARE))
         self._before = StepBefore(array, owner.ledger.account("the step before", share=BEFORE_SHARE))
-        self._packed: dict[tuple[int, Any], Place | Job] = {}
-        """By the first tensor of a memory in this step and by layout: its bytes in the pack or on their way."""
         self._losses = Losses()
+        self._pack = IntoPack(owner, self._losses, asynchronous=asynchronous or bool(owner.settings.dump_async))
         self._hit_steps: dict[int, int] = {}
         self._hit_last: dict[int, int] = {}
         self._overflows: dict[int, int] = {}
         self._pid = os.getpid()
+
+    @property
+    def kept(self) -> int:
+        """Tensors stored, those that share memory included."""
+        return self._pack.kept
+
+    @property
+    def buffer(self) -> DumpBuffer | None:
+        """Where tensors wait for the writing thread, once one did."""
+        return self._pack.buffer
 
     # ── what is asked for ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -195,7 +197,7 @@ class Dumper:
             if tensor is not None and fitting:
                 sample = min(spec.sample for spec in fitting)
                 self._guarded(self._keep, frame, row, number, self._array(tensor), sample=sample)
-        self._packed.clear()
+        self._pack.begin_step()
         self.tell()
 
     def step_ends(self, outcome: StepOutcome) -> None:
@@ -211,7 +213,7 @@ class Dumper:
             if present and spec.overflow and spec.includes(frame.step):
                 self._keep_overflows(spec, frame)
         if not present:  # the initial weights: their rows are not those of the step under way
-            self._packed.clear()
+            self._pack.begin_step()
         self._holding.learn()
         self.tell()
 
@@ -222,7 +224,7 @@ class Dumper:
         else:
             self._before.let_go()
         self._holding.let_go()
-        self._packed.clear()
+        self._pack.begin_step()
 
     def tell(self) -> None:
         """Write into the journal what could not be kept, by name."""
@@ -239,8 +241,7 @@ class Dumper:
 
     def close(self) -> None:
         """Everything on its way is written before this returns."""
-        if self.buffer is not None:
-            self.buffer.close()
+        self._pack.close()
         if os.getpid() == self._pid:
             self.tell()
 
@@ -296,79 +297,14 @@ class Dumper:
         bare = self._names[number]
         name = bare + self._moment if bare else name_of(self._address(number, frame.step))
         # By tensor, not by row: a replay may put its own rows in the place of the step's.
-        self._store(name, values, frame.tensors[frame.same_memory(row)], sample)
-
-    def _store(self, name: bytes, values: Array, memory: int, sample: int = 0) -> None:
-        """Into the pack, or on the way there; the second name of the same memory only gets a record."""
-        writer = self._owner.writer
-        if writer is None or not writer.mine:
-            return
-        if sample and values.size > sample:
-            values = values.reshape(-1)[np.linspace(0, values.size - 1, sample).astype(np.intp)]
-        dtype = _NAMES.get(values.dtype) or _NAMES.setdefault(values.dtype, values.dtype.name)
-        if dtype not in DTYPE_CODES:
-            self._lose(name, f"no name for {dtype}")
-            return
-        # Aliases share an address in memory; only with the same layout do they also share their bytes.
-        layout = values.nbytes if values.flags.c_contiguous and not sample else (values.shape, values.strides)
-        same = self._packed.get((memory, layout))
-        if self.asynchronous:
-            kept: Place | Job | None = self._queue(name, dtype, values, same)
-        elif same is None:
-            kept = writer.place(name, bytes_of(values), dtype, values.shape)
-        else:
-            assert isinstance(same, tuple)
-            kept = writer.name_place(name, same, dtype, values.shape)
-        if kept is None and not self.asynchronous:
-            self._lose(name, "", counted=True)
-        if kept is not None:
-            self.kept += 1
-            if same is None:
-                self._packed[memory, layout] = kept
+        self._pack.store(name, values, frame.tensors[frame.same_memory(row)], sample)
 
     def _address(self, number: int, step: int) -> Address:
         bare = self._addresses[number][0]
         return Address(bare.node, bare.role, bare.slot, step, self._owner.rank, bare.call)
 
-    def _queue(self, name: bytes, dtype: str, values: Array, same: Any) -> Job | None:
-        if self.buffer is None:
-            settings = self._owner.settings
-            self.buffer = DumpBuffer(
-                self._write_job, limit_bytes=int(settings.dump_buffer_mb * 2**20), when_full=settings.dump_full
-            )
-        job = Job(name, dtype, values.shape, same)
-        if self.buffer.put(job, None if same is not None else values):
-            return job
-        self._lose(name, "the buffer was full")
-        return None
-
-    def _write_job(self, job: Job, data: memoryview | None) -> None:
-        """On the buffer's thread, which has the pack to itself."""
-        writer = self._owner.writer
-        assert writer is not None
-        try:
-            if job.same is None:
-                job.place = self._write(writer, job.name, job.dtype, job.shape, data, None)
-            elif job.same.place is not None:
-                job.place = self._write(writer, job.name, job.dtype, job.shape, None, job.same.place)
-            else:
-                self._lose(job.name, "its memory could not be kept")
-        except Exception as error:
-            self._lose(job.name, str(error))
-
-    def _write(
-        self, writer: RunWriter, name: bytes, dtype: str, shape: tuple[int, ...], data: memoryview | None, same: Any
-    ) -> Place | None:
-        if data is not None:
-            place = writer.place(name, data, dtype, shape)
-        else:
-            place = writer.name_place(name, same, dtype, shape)
-        if place is None:
-            self._lose(name, "", counted=True)
-        return place
-
-    def _lose(self, name: bytes, why: str, *, counted: bool = False) -> None:
-        self._losses.lose(self._owner.writer, name, why, counted=counted)
+    def _lose(self, name: bytes, why: str) -> None:
+        self._pack.lose(name, why)
 
     # ── holding for a hit ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -395,7 +331,7 @@ class Dumper:
             if values is not None:
                 name = name_of(self._address(number, self._before.step))
                 # Below zero, where no tensor of this step is.
-                self._guarded(self._store, name, values, -1 - self._before.first_of(number))
+                self._guarded(self._pack.store, name, values, -1 - self._before.first_of(number))
 
     def _may_dump(self, id: int) -> bool:
         most = int(self._owner.settings.dump_hits)

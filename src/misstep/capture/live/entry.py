@@ -6,7 +6,6 @@ somebody asks for it.
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from misstep.core.levels import Level
@@ -27,7 +26,7 @@ class LiveEntry:
         self.controller: Controller | None = None
         self._world_size = 1
         self._command: tuple[str, ...] = ()
-        self._next_look = 0.0
+        self.next_look = 0.0
 
     def going_live(self, *, world_size: int, command: tuple[str, ...]) -> None:
         """Training begins: let in whom the settings announce."""
@@ -52,12 +51,11 @@ class LiveEntry:
         if self.controller is not None and self._session.step == 1:
             self.controller.initial_pause()
 
-    def look(self) -> None:
+    def look(self, now: float) -> None:
         """At most once a second: has somebody written the address of a hub into the run directory?"""
-        now = time.monotonic()
         writer = self._session.writer
-        if self.controller is None and now >= self._next_look and writer is not None:
-            self._next_look = now + _LOOK_SECONDS
+        if self.controller is None and now >= self.next_look and writer is not None:
+            self.next_look = now + _LOOK_SECONDS
             if (writer.directory / HUB_FILE).exists():
                 self.open()
 

@@ -29,6 +29,8 @@ class Subscriptions:
         self.wants: dict[int, Want] = {}
         self.stale = True
         """Somebody wants something else from the next step on."""
+        self.beyond_recommended = True
+        """There are watchpoints of the user's: the recommended ones say nothing of a finite loss."""
 
     def tensor_added(self, number: int) -> None:
         """A tensor passes that never did before; its watchpoints are known from the next step on."""
@@ -50,6 +52,7 @@ class Subscriptions:
             stale = dumper.changed(step, watching, stale=stale)
         if not stale:
             return
+        self.beyond_recommended = any(watch.origin != "recommended" for watch in session.watchpoints)
         self.wants.clear()
         self.wants.update(session.evidence.wants())
         for wanted in (session.keeper.wants(), dumper.wants(step) if dumper is not None else {}):

@@ -60,6 +60,8 @@ def command(*, thing: str, kind: str, where: str | None) -> int:
             config=configured.plain,
         )
     click.echo(filewords.WROTE(path=path))
+    if configured and not where and not own:
+        click.echo(f"misstep: {filewords.CONFIGURED_ELSEWHERE(path=configured.path)}", err=True)
     for problem in missing[:_MOST_PROBLEMS]:
         click.echo(f"misstep: {problem}", err=True)
     if missing:

@@ -57,9 +57,9 @@ def _print(report: GraphReport) -> None:
     for line in _cost(report):
         click.echo(f"  {line}")
     for hooks in report.ignored_hooks:
-        place = _place(hooks.file, hooks.line)
+        where = place(hooks.file, hooks.line)
         click.echo(
-            "\n" + words.HOOKS(hooks=hooks.hooks, modules=hooks.modules, function=hooks.function or "?", place=place)
+            "\n" + words.HOOKS(hooks=hooks.hooks, modules=hooks.modules, function=hooks.function or "?", place=where)
         )
     for function in report.functions:
         click.echo()
@@ -90,7 +90,7 @@ def _cost(report: GraphReport) -> list[str]:
 
 def _print_function(one: Function) -> None:
     text = words.FUNCTION if one.operators else words.FUNCTION_UNCOUNTED
-    gaps = {"name": one.name, "place": _place(one.file, one.line), "graphs": one.graphs, "seconds": one.seconds}
+    gaps = {"name": one.name, "place": place(one.file, one.line), "graphs": one.graphs, "seconds": one.seconds}
     click.echo(text(**gaps, operators=one.operators) if one.operators else text(**gaps))
     reasons = Counter(one.again_because).most_common()
     for reason, times in reasons[:_MOST_REASONS]:
@@ -107,12 +107,13 @@ def _print_function(one: Function) -> None:
 
 def _print_break(one: Break) -> None:
     reason = one.explanation or one.reason
-    click.echo(words.BREAK(place=_place(one.file, one.line), function=one.function, reason=reason))
+    click.echo(words.BREAK(place=place(one.file, one.line), function=one.function, reason=reason))
     if one.advice:
         click.echo(f"  → {said(one.advice)}")
 
 
-def _place(file: str, line: int) -> str:
+def place(file: str, line: int) -> str:
+    """A line of a file, as short as it is unambiguous from here."""
     path = Path(file)
     shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
     return f"{shown}:{line}"

@@ -7,6 +7,8 @@ this process ── environment: PYTHONPATH = shim, MISSTEP_RUN = the run direct
 from __future__ import annotations
 
 import atexit
+import contextlib
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -32,6 +34,7 @@ from misstep.sentences.cli import general as words
 from misstep.sentences.cli import live as livewords
 from misstep.sentences.cli import replay as replaywords
 from misstep.settings import BY_NAME, Settings
+from misstep.store.modes import make_run_directory
 from misstep.store.runs import new_run_directory
 from misstep.store.scratch import remove_scratch
 
@@ -97,9 +100,19 @@ def command(
     return launch(command, settings, {k for k, v in chosen.items() if v is not None}, quiet=quiet, ui=not no_ui)
 
 
-def launch(command: tuple[str, ...], settings: Settings, given: set[str], *, quiet: bool, ui: bool) -> int:
-    """Run the command under misstep; its exit code."""
-    run = new_run_directory(settings.dir, settings.name)
+def launch(
+    command: tuple[str, ...],
+    settings: Settings,
+    given: set[str],
+    *,
+    quiet: bool,
+    ui: bool,
+    run: Path | None = None,
+    directory: str | None = None,
+) -> int:
+    """Run the command under misstep, recorded in `run` and started in `directory` where given; its exit code."""
+    run = run or new_run_directory(settings.dir, settings.name)
+    made = _identity(run)
     progress = Progress(run)
     kills = MemoryKills()
     line = StatusLine(sys.stderr) if not quiet and can_draw(sys.stderr) else None
@@ -107,25 +120,50 @@ def launch(command: tuple[str, ...], settings: Settings, given: set[str], *, qui
     if ui:
         environment.update(hub_for_run(run, settings))
     try:
-        code = run_command(
-            command, environment, tick=_drawing(progress, line), seconds=REDRAW_SECONDS if line is not None else None
-        )
+        seconds = REDRAW_SECONDS if line is not None else None
+        tick = _drawing(progress, line)
+        code = run_command(command, environment, tick=tick, seconds=seconds, directory=directory)
     except CannotStart as error:
+        _remove_if_empty(run)
         return _explain(command, error)
     finally:
         if line is not None:
             line.close()
-        progress.look()
-        why = _why_not_there(run)
-        remove_scratch(run)
-        _remove_if_empty(run)
+    # The command has ended: whatever goes wrong from here on, its exit code is its own.
+    try:
+        _sum_up(run, made, progress, code, kills, settings, quiet=quiet, hiding=hiding_flag(command))
+    except Exception as error:
+        if os.environ.get("MISSTEP_STRICT") == "1":
+            raise
+        _say(words.AFTERWARDS(code=code, why=f"{type(error).__name__}: {error}"))
+    return code
+
+
+def _sum_up(
+    run: Path,
+    made: tuple[int, int] | None,
+    progress: Progress,
+    code: int,
+    kills: MemoryKills,
+    settings: Settings,
+    *,
+    quiet: bool,
+    hiding: str,
+) -> None:
+    """The last words on a run, and the record of one that failed."""
+    if made is not None and _identity(run) != made:
+        _say(words.DIRECTORY_REMOVED(directory=run))
+        return
+    progress.look()
+    why = _why_not_there(run)
+    remove_scratch(run)
+    _remove_if_empty(run)
     if why:
         _say(words.NOTHING_RECORDED(folder=settings.dir, why=why))
-        return code
+        return
     record = leave_record(run, code, kills)
     if not quiet:
-        report_run(progress, code, hiding_flag=hiding_flag(command), say=_say, record=record)
-    return code
+        report_run(progress, code, hiding_flag=hiding, say=_say, record=record)
 
 
 def hub_for_run(run: Path, settings: Settings) -> dict[str, str]:
@@ -142,19 +180,21 @@ def hub_for_run(run: Path, settings: Settings) -> dict[str, str]:
         from misstep.hub import start_hub
 
         hub = start_hub(run.parent)
-    except MisstepError as error:
+    except (MisstepError, OSError) as error:
         _say(str(error))
         return {}
     atexit.register(hub.stop)
-    _say(livewords.OPEN(page=hub.page))
+    # A log is read by others: there the address alone, and `misstep ui --open` finds the rest.
+    _say(livewords.OPEN(page=hub.page if sys.stderr.isatty() else hub.url))
     return hub.environment()
 
 
 def _drawing(progress: Progress, line: StatusLine | None) -> Callable[[], None]:
     def tick() -> None:
         if line is not None:
-            progress.look()
-            line.draw(progress.sentence())
+            with contextlib.suppress(Exception):  # a line that cannot be drawn must not end somebody's training
+                progress.look()
+                line.draw(progress.sentence())
 
     return tick
 
@@ -185,10 +225,19 @@ def hiding_flag(command: tuple[str, ...]) -> str:
 def _why_not_there(run: Path) -> str:
     """Why the run directory could not be made; empty when it is there."""
     try:
-        run.mkdir(parents=True, exist_ok=True)
+        make_run_directory(run)
     except OSError as error:
         return error.strerror or str(error)
     return ""
+
+
+def _identity(run: Path) -> tuple[int, int] | None:
+    """Which directory it is, whatever its name; None when there is none."""
+    try:
+        about = run.stat()
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino
 
 
 def _remove_if_empty(run: Path) -> None:

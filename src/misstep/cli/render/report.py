@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from misstep.cli.launch import signal_of
 from misstep.cli.progress import Progress
+from misstep.cli.render.diagnosis import top_finding
 from misstep.cli.render.text import count_hits, count_steps, verdict_sentence
 from misstep.core.seen import Seen
+from misstep.diagnosis.diagnose import diagnose
+from misstep.errors import MisstepError
 from misstep.sentences.cli import crash as crashwords
+from misstep.sentences.cli import diagnose as diagnosewords
 from misstep.sentences.cli import general as words
+from misstep.settings import Settings
 
 WARNINGS_TOLD = 3
 
@@ -36,10 +42,24 @@ def report_run(
         say(verdict_sentence(verdict, ranks=len(progress.ranks)))
     for sentence in what_was_seen(progress.seen_of_it, by_severity=progress.hits, verdict=verdict is not None):
         say(sentence)
+    if verdict is None:
+        _tell_why(progress.run, say)
     say(words.WATCHED(steps=count_steps(steps), hits=count_hits(progress.hits), directory=_short(progress.run)))
     if record is not None:
         say(crashwords.MADE(path=_short(record)))
-    say(words.NEXT(command="misstep open last" if record is not None else "misstep show last"))
+    say(words.NEXT(command=f"misstep {'show' if record is None else 'open'} {called(progress.run, 'last')}"))
+
+
+def _tell_why(run: Path, say: Callable[[str], None]) -> None:
+    """The first reason why it does not learn, when there is one."""
+    try:
+        diagnosis = diagnose(run)
+    except (MisstepError, OSError, ValueError):
+        return  # the report is about the run; whoever asks for a diagnosis is told why there is none
+    top = top_finding(diagnosis)
+    if top:
+        say(top)
+        say(diagnosewords.MORE(run="last"))
 
 
 def what_was_seen(seen: Seen, *, by_severity: Mapping[str, int], verdict: bool) -> Iterator[str]:
@@ -59,9 +79,19 @@ def what_was_seen(seen: Seen, *, by_severity: Mapping[str, int], verdict: bool) 
         yield words.NOT_WATCHED(steps=count_steps(seen.unwatched), all=count_steps(seen.steps))
     if seen.lost:
         yield words.LOST_SIGHT(count=f"{seen.lost:,}")
+    elif seen.broken_off:
+        yield words.BROKEN_OFF(steps=count_steps(seen.steps))
+
+
+def called(run: Path, name: str) -> str:
+    """How the run is called in a command that works as printed: by `name` only where names are looked for."""
+    return name if run.parent.absolute() == Path(Settings.load().dir).absolute() else shlex.quote(_short(run))
 
 
 def _short(directory: Path) -> str:
     """Relative to where the user is, when that is the shorter way to say it."""
-    relative = os.path.relpath(directory)
+    try:
+        relative = os.path.relpath(directory)
+    except OSError:  # where the user was is gone
+        return str(directory)
     return str(directory) if relative.startswith("..") else relative

@@ -60,7 +60,7 @@ def tell_story(console: Console, run: Run, *, most: int) -> None:
     _tell_hits(console, run.hits(), most=most)
     for finding in all_findings(run)[:most]:
         _title(console, words.TITLE_FINDINGS())
-        console.print(Text(said(finding.title), style=_COLOURS[finding.severity]))
+        console.print(Text(said(finding.title), style=_COLOURS.get(finding.severity, "")))
         command = f"$ {finding.command}" if finding.command else ""
         for line in (*map(said, finding.evidence), said(finding.advice), command):
             if line:
@@ -220,7 +220,7 @@ def _tell_hits(console: Console, hits: list[Hit], *, most: int) -> None:
     ranked = sorted(hits, key=lambda hit: (list(_COLOURS).index(hit.severity), hit.birth == "propagated"))
     for hit in ranked[:most]:
         table.add_row(
-            Text(hit.condition, style=_COLOURS[hit.severity]),
+            Text(hit.condition, style=_COLOURS.get(hit.severity, "")),
             Text(str(hit.address)),
             word_for(BIRTHS, hit.birth),
             Text(said(hit.reason)),

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from rich.console import Console
 
+from misstep.cli.render.shown import Terminal
 from misstep.core.finding import TensorFact, Verdict
 from misstep.sentences.cli import general as words
 from misstep.sentences.text import Text, said
@@ -42,7 +43,7 @@ BIRTHS: dict[str, Text] = {
 
 def terminal() -> Console:
     """Where a command prints; into a pipe or a file lines are wide, so that no address is broken in two."""
-    return Console(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else 160)
+    return Terminal(width=None if sys.stdout.isatty() else 160)
 
 
 def number(value: float | None, *, digits: int = 4) -> str:

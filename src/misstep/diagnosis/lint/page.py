@@ -7,6 +7,7 @@ import re
 from misstep.diagnosis.lint import RULES
 from misstep.sentences.cli.lint import SEVERITIES
 from misstep.sentences.language import Language
+from misstep.sentences.text import Text
 
 _HEAD: dict[str, str] = {
     "en": """# Mistakes in the source
@@ -53,11 +54,16 @@ $ misstep lint examples
 _GAP = re.compile(r"\{(\w+)[^}]*\}")
 
 
+def with_gaps(text: Text, language: Language) -> str:
+    """A text for a table of a page, with the names of its gaps in italics."""
+    shown = _GAP.sub(r"*\1*", text.zh if language == "zh" else text.en)
+    return re.sub(r"`([^`]*\*\w+\*[^`]*)`", r"\1", shown).replace("|", "\\|")
+
+
 def page(language: Language) -> str:
     """The page in that language."""
     rows = []
     for rule in sorted(RULES.values(), key=lambda one: one.id):
-        texts = [_GAP.sub(r"*\1*", text.zh if language == "zh" else text.en) for text in (rule.message, rule.advice)]
-        texts = [re.sub(r"`([^`]*\*\w+\*[^`]*)`", r"\1", text).replace("|", "\\|") for text in texts]
+        texts = [with_gaps(text, language) for text in (rule.message, rule.advice)]
         rows.append(f"| `{rule.id}` | {SEVERITIES[rule.severity].say(language, {})} | {texts[0]} | {texts[1]} |")
     return _HEAD[language] + "\n".join(rows) + "\n"

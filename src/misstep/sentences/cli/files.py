@@ -80,6 +80,10 @@ HELP_STEPS = Text(
     "Steps, like 100:110 or 5,10; the next one when not given.", "轮次，例如 100:110 或 5,10；不给时为下一轮次。"
 )
 NOT_WRITTEN = Text("{count} tensors could not be read and were left out", "{count} 个张量无法读取，已略过")
+CONFIGURED_ELSEWHERE = Text(
+    "the run was configured to dump elsewhere; to write there:  --to {path}",
+    "此次训练的配置指定了其他 Dump 数据位置；要写到那里，请使用  --to {path}",
+)
 WROTE = Text("wrote {path}", "已写入 {path}")
 TENSORS = Text("{count:,} tensors", "{count:,} 个张量")
 STEPS = Text("steps {first} to {last}", "轮次 {first} 到 {last}")

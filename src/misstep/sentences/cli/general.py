@@ -80,8 +80,8 @@ NOTHING_RECORDED = Text(
     "无法在 {folder} 中记录：{why}；请用 --dir 另选目录。",
 )
 NO_STEPS = Text(
-    "no training step was finished: no update of weights was seen; NaN and Inf were not checked.",
-    "没有完成任何训练轮次：没有看到权重更新，因此没有检查 NaN 与 Inf。",
+    "no training step was seen: misstep found no update of weights, so NaN and Inf were not checked.",
+    "没有看到训练轮次：没有看到权重更新，因此没有检查 NaN 与 Inf。",
 )
 NO_TRAINING = Text(
     "no training was seen: no Python process of this command ran a training step that misstep can follow. A step that"
@@ -124,6 +124,18 @@ NOT_WATCHED = Text(
 LOST_SIGHT = Text(
     "{count} records could not be kept, so NaN or Inf may have gone unnoticed. Free some disk space and run again.",
     "有 {count} 条记录未能保存，NaN 或 Inf 可能未被发现。请释放磁盘空间后重新运行。",
+)
+BROKEN_OFF = Text(
+    "the record breaks off after {steps}: no last word was written, so what came later was not seen.",
+    "记录在 {steps}之后中断：没有写入结束信息，其后的情况未被看到。",
+)
+DIRECTORY_REMOVED = Text(
+    "the directory of the run, {directory}, was removed while the command ran; what was recorded is gone.",
+    "运行目录 {directory} 在命令执行期间被删除；已记录的内容不复存在。",
+)
+AFTERWARDS = Text(
+    "the command ended with {code}; misstep then failed to sum up the run: {why}",
+    "命令已结束，退出码 {code}；随后 misstep 未能汇总此次运行：{why}",
 )
 WATCHED = Text("{steps}, {hits}; recorded in {directory}", "{steps}，{hits}；记录于 {directory}")
 TROUBLES = Text("{count} errors inside misstep; the first: {text}", "misstep 内部错误 {count} 次；第一次：{text}")

@@ -1,4 +1,4 @@
-"""What the command `misstep graph` says, in both languages."""
+"""What the commands `misstep graph` and `misstep compare-modes` say, in both languages."""
 
 from __future__ import annotations
 
@@ -78,4 +78,56 @@ HOOKS = Text(
     " call torch._dynamo.reset() afterwards",
     "{hooks:count} 个钩子未被调用：在编译之后注册于 {modules:count} 个模块（{function}，{place}）；"
     "请在首次编译调用之前注册，或注册后调用 torch._dynamo.reset()",
+)
+
+ABOUT_COMPARE_MODES = Text(
+    "Check that compiled code computes what the program says.\n\n"
+    "Runs COMMAND to a step and compares there: with torch.compile every operator of every graph, forward and backward,"
+    " against uncompiled code and float64; with MindSpore the step in graph mode and in PyNative. Training itself is"
+    " not changed. Exit code 3 when compiled code is wrong.",
+    "检查编译后的代码是否与程序的计算一致。\n\n"
+    "将 COMMAND 运行到某一轮次并在该处比较：对于 torch.compile，将每个计算图的每个算子（正向与反向）与未编译的代码及"
+    " float64 比较；对于 MindSpore，比较 Graph 模式与 PyNative 模式下的该轮次。训练本身不受影响。"
+    "编译结果有误时退出码为 3。",
+)
+HELP_COMPARED_STEP = Text("The step to compare; training ends after it.", "要比较的轮次；训练在其后结束。")
+NO_TRAINING = Text(
+    "no training was seen, so nothing was compared (the command ended with exit code {code})",
+    "没有看到训练，因此未作比较（命令的退出码为 {code}）",
+)
+NOTHING_COMPARED = Text(
+    "{run}: no compiled graph ran in step {step} or before it, so nothing was compared; name a later step with --step",
+    "{run}：在轮次 {step} 及之前没有编译的计算图运行，因此未作比较；请用 --step 指定更后的轮次",
+)
+SAME = Text(
+    "graph {graph}: {count:count} {count:plural operator|operators} compared, all within rounding (largest relative"
+    " error {compiled:.1e})",
+    "计算图 {graph}：比较了 {count:count} 个算子，均在舍入误差之内（最大相对误差 {compiled:.1e}）",
+)
+UNSTABLE = Text(
+    "unstable formula: {operator} in graph {graph} is off by {eager:.1e} uncompiled and {compiled:.1e} compiled,"
+    " against float64; {place}",
+    "公式不稳定：计算图 {graph} 中的 {operator} 与 float64 相比，"
+    "未编译时误差 {eager:.1e}，编译后 {compiled:.1e}；{place}",
+)
+MISCOMPILED = Text(
+    "miscompiled: {operator} in graph {graph}, relative error {compiled:.1e} against {eager:.1e} explained by rounding;"
+    " {place}",
+    "编译错误：计算图 {graph} 中的 {operator}，相对误差 {compiled:.1e}，而舍入只能解释 {eager:.1e}；{place}",
+)
+MISCOMPILED_BACKWARD = Text(
+    "miscompiled: the gradient of {operator} in graph {graph}, relative error {compiled:.1e} against {eager:.1e}"
+    " explained by rounding; {place}",
+    "编译错误：计算图 {graph} 中 {operator} 的梯度，相对误差 {compiled:.1e}，而舍入只能解释 {eager:.1e}；{place}",
+)
+UNCHECKED = Text(
+    "graph {graph} could not be compared, and nothing is known of it: {why}",
+    "计算图 {graph} 无法比较，情况未知：{why}",
+)
+REPRODUCTION = Text(
+    "by itself, with its inputs: {file} in the directory of run {run}", "单独复现（含输入）：运行 {run} 目录中的 {file}"
+)
+RANDOM = Text(
+    "{count:count} {count:plural operator draws|operators draw} random numbers; their own values were taken as drawn",
+    "{count:count} 个算子使用随机数；其自身的值按实际抽取结果使用",
 )

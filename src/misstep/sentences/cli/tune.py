@@ -137,4 +137,5 @@ ENDED: dict[str, Text] = {
     "memory": Text("memory", "内存"),
     "pruner": Text("behind others", "落后于其他试验"),
     "asked": Text("by hand", "手动"),
+    "probe": Text("range test", "范围测试"),
 }

@@ -297,7 +297,11 @@ def _add_values(
 
 def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
     if data:
-        archive.writestr(name, data)
+        # A zip knows no year before 1980, and a machine without a clock begins in 1970.
+        moment = max(time.localtime()[:6], (1980, 1, 1, 0, 0, 0))
+        info = zipfile.ZipInfo(name, moment)
+        info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o600 << 16
+        archive.writestr(info, data, compresslevel=6)
 
 
 def _exports(run: Path) -> Iterator[Path]:

@@ -106,6 +106,11 @@ class Rank:
         """No end was written and the process is there."""
         return self._end is None and writer_lives(self._start, self._journal.path)
 
+    @property
+    def broken_off(self) -> bool:
+        """The process that recorded is gone, and its last word is missing."""
+        return self._end is None and self.last_step_number >= 0 and not self.alive
+
     def addresses(self, pattern: Pattern) -> list[tuple[int, Address]]:
         """Tensors that fit, without a step, by their index."""
         fitting = {node.index for node in self.graph.nodes if pattern.matches_node(node.name)}

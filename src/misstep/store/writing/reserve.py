@@ -7,6 +7,7 @@ nothing; what is left over is given back when the file is closed, or stays unuse
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 from typing import Any
 
@@ -29,6 +30,16 @@ def reserve(descriptor: int, size: int, needed: int) -> int:
     return size + wanted
 
 
+def allocate(descriptor: int, start: int, length: int) -> bool | None:
+    """Take blocks for bytes to come, the end of the file unmoved; False when the disk has none, None when it cannot."""
+    if _fallocate is None:
+        return None
+    ctypes.set_errno(0)
+    if _fallocate(descriptor, _KEEP_SIZE, start, length) == 0:
+        return True
+    return False if ctypes.get_errno() in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else None
+
+
 def _free(descriptor: int) -> int:
     try:
         disk = os.fstatvfs(descriptor)
@@ -39,7 +50,7 @@ def _free(descriptor: int) -> int:
 
 def _of_libc() -> Any:
     try:
-        libc = ctypes.CDLL(None)
+        libc = ctypes.CDLL(None, use_errno=True)
         found = getattr(libc, "fallocate64", None) or libc.fallocate
     except (OSError, AttributeError, TypeError):  # not Linux
         return None

@@ -31,17 +31,19 @@ from misstep.store import pack, statsfile
 from misstep.store.codec import encode, encode_facts
 from misstep.store.journal import seal
 from misstep.store.layout import claim_rank, rank_paths
+from misstep.store.modes import make_run_directory
 from misstep.store.reading.liveness import birth_of
 from misstep.store.runs import write_run_file
-from misstep.store.stepline import quiet_line, step_line
-from misstep.store.writing.append import RETRY_SECONDS, RETRY_STEPS, AppendFile, records_of, whole_lines
+from misstep.store.stepline import loss_interval, quiet_line, step_line
+from misstep.store.writing.append import KEPT_BACK, RETRY_SECONDS, RETRY_STEPS, AppendFile, records_of, whole_lines
+from misstep.store.writing.scrubbed import scrubber
 
 MB = 1 << 20
 _WAITING_MB = 16
 """Journal and graph records kept in memory while the disk is in trouble."""
-_EVERY_LOSS, _LOSS_INTERVAL = 256, 16
-"""Guarded steps whose loss gets a row of its own: the first ones all, later ones now and then."""
 _NEVER_DROPPED = frozenset({"start", "hit", "verdict", "finding", "watchpoint", "level", "state", "end"})
+_URGENT = frozenset({"start", "verdict", "finding", "lost", "end"})
+"""What the blocks kept back are for."""
 
 _THIS_PROCESS = [os.getpid()]
 """Asked for every tensor, and a system call each time it is really asked: so only a fork asks."""
@@ -142,12 +144,15 @@ class RunWriter:
         if self._waiting or self._waiting_graph or self._problem_told or self.lost or not self._files or self._inert():
             return False
         line = quiet_line(*facts)
-        return line is not None and self._files[2].append(line) == len(line)
+        return line is not None and self._files[2].put(line)
 
     def _keeps_rows(self, step: Step, rows: int) -> bool:
-        """Guarded steps of a long run show their loss alone, which is in the journal too: one row in sixteen then."""
-        thin = rows == 1 and step.captured == "guard" and step.number > _EVERY_LOSS
-        return step.number % (max(self.interval, _LOSS_INTERVAL) if thin else self.interval) == 0
+        if rows == 1 and step.captured == "guard":
+            return self.shows_loss(step.number)
+        return step.number % self.interval == 0
+
+    def shows_loss(self, step: int) -> bool:
+        return step % loss_interval(step, self.interval) == 0
 
     def hit(self, hit: Hit) -> None:
         """Waits for the end of the step, or for flush()."""
@@ -165,7 +170,7 @@ class RunWriter:
 
     def event(self, kind: str, **facts: Any) -> None:
         """Anything else that happened; in the file when this returns. `facts` may hold records of the domain."""
-        self._line(kind, {"kind": kind, "time": time.time(), **encode_facts(facts)})
+        self._line(kind, {"kind": kind, "time": time.time(), **scrubber().plain(encode_facts(facts))})
         self.flush()
 
     def tensor(self, address: Address, tensor: Any, dtype: str, shape: tuple[int, ...]) -> bool:
@@ -252,7 +257,6 @@ class RunWriter:
         self._closed = True
 
     # ── underneath ───────────────────────────────────────────────────────────────────────────────────────────────────
-
     def _inert(self) -> bool:
         # A forked child (a DataLoader worker) has the same file descriptors; its records would land among ours.
         return self._closed or _THIS_PROCESS[0] != self._pid
@@ -264,7 +268,7 @@ class RunWriter:
         if self._retry_open_steps > 0 and time.monotonic() < self._retry_open_time:
             return False
         try:
-            self.directory.mkdir(parents=True, exist_ok=True)
+            make_run_directory(self.directory)
             write_run_file(self.directory, self._info)
             self.rank = claim_rank(self.directory, self._wanted_rank, world_size=self._info.world_size)
         except OSError as error:
@@ -275,7 +279,7 @@ class RunWriter:
         self._files = (
             AppendFile(paths.graph, cut=whole_lines),
             AppendFile(paths.stats, header=statsfile.header(), cut=records_of(statsfile.ROW_BYTES)),
-            AppendFile(paths.journal, cut=whole_lines),
+            AppendFile(paths.journal, cut=whole_lines, kept_back=KEPT_BACK),
             AppendFile(paths.pack, header=pack.header(pack.PACK_MAGIC), ahead=True),
             AppendFile(paths.index, header=pack.header(pack.INDEX_MAGIC)),
         )
@@ -339,7 +343,7 @@ class RunWriter:
             return
         journal = self._files[2]
         data = b"".join([line for _, line in self._waiting])
-        kept = journal.append(data)
+        kept = journal.append(data, urgent=any(kind in _URGENT for kind, _ in self._waiting))
         if kept == len(data):
             self._waiting.clear()
             self._waiting_bytes = sum(map(len, self._waiting_graph))
@@ -379,7 +383,7 @@ class RunWriter:
             facts = encode_facts({"text": journal.PACK_FULL.of(limit=self._pack_limit / MB)})
             self._line("warning", {"kind": "warning", "time": time.time(), **facts})
         total = sum(self.lost.values())
-        if total > self._lost_told and every_step % RETRY_STEPS == 0:
+        if total > self._lost_told and (not self._lost_told or every_step % RETRY_STEPS == 0):
             self._lost_told = total
             self._line("lost", {"kind": "lost", "time": time.time(), "counts": dict(self.lost)})
 
@@ -388,12 +392,8 @@ class RunWriter:
             return
         self._problem_told = True
         why = (error.strerror or str(error)) if error is not None else "unknown trouble"
-        message = (
-            f"cannot write to {path}: {why}. Training goes on; records that cannot be kept are counted."
-            " Make room, or choose another place with MISSTEP_DIR."
-        )
         with contextlib.suppress(Exception):  # the user's callable must not stop the user's training
-            self._on_problem(message)
+            self._on_problem(journal.CANNOT_WRITE.of(path=str(path), why=why))
 
 
 def _say(message: str) -> None:

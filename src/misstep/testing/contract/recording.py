@@ -46,6 +46,7 @@ class Recording:
         self.frame = Frame(capacity=4)  # so small that every test makes it grow
         self.step = 1
         self.stepping = stepping
+        self.shows_loss = True
         self.wants: dict[int, Callable[[int, Any], None]] = {}
         self.failing = failing
         self.events: list[str] = []
@@ -92,6 +93,9 @@ class Recording:
         self.step += 1
         self.frame.begin(self.step)
         self._note("step_done")
+
+    def between_steps(self, adapter: Adapter, node: int, tensor: Any) -> None:
+        self._note("between_steps")
 
     def exception(self, adapter: Adapter, error: BaseException, where: str) -> None:
         self.exceptions.append((error, where))

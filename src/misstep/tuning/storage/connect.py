@@ -125,10 +125,8 @@ class Connection:
         except (TuneError, MissingPackage):
             raise
         except Exception as error:
-            raise TuneError(
-                f"the storage {shown(self.place.storage)} cannot be reached: {first_line(error)}."
-                f" Check it with:  misstep tune status {shown(self.place.storage)!r}"
-            ) from error
+            what = sentences.UNREACHABLE.of(storage=shown(self.place.storage), why=first_line(error))
+            raise TuneError(what) from error
 
     def _journal(self, path: Path) -> None:
         optuna = need("optuna", "for tuning", extra="tune")
@@ -237,5 +235,5 @@ def _server_lock(engine: Any, text: Callable[[str], Any], kind: str) -> Iterator
             connection.execute(text(f"SET SESSION wait_timeout = {LOCK_SECONDS}"))
             took = connection.execute(text("SELECT GET_LOCK(:key, :wait)"), {"key": f"misstep-{key}", "wait": 60})
             if took.scalar() != 1:
-                raise TimeoutError("the lock of the study was busy for 60 s")
+                raise TimeoutError(sentences.LOCK_BUSY.of(seconds=60))
         yield lambda: connection.execute(text("SELECT 1"))

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from misstep.errors import StudyNotFound, nearest
+from misstep.sentences import tune as sentences
 from misstep.settings import Settings
 
 FOLDER = "studies"
@@ -82,10 +83,8 @@ def find(wanted: str, base: Path | str | None = None) -> Place:
         return known[address]
     folder = folder_of(base)
     if not known:
-        raise StudyNotFound(
-            f"no study {wanted!r}, and there are none in {folder}/; begin one with:  misstep tune study.yaml"
-        )
-    raise StudyNotFound(f"no study {wanted!r} in {folder}/{nearest(address, known)}")
+        raise StudyNotFound(sentences.NO_STUDIES.of(name=wanted, folder=folder))
+    raise StudyNotFound(sentences.NO_STUDY.of(name=wanted, folder=folder, nearest=nearest(address, known)))
 
 
 def _of_file(path: str, base: Path | str | None) -> Place:
@@ -98,7 +97,7 @@ def _of_file(path: str, base: Path | str | None) -> Place:
         return known
     place = place_for(study.name, study.storage, base)
     if place.is_file and not Path(place.storage).exists():
-        raise StudyNotFound(f"the study of {path} was not begun yet; begin it with:  misstep tune {path}")
+        raise StudyNotFound(sentences.NOT_BEGUN.of(file=path))
     return place
 
 

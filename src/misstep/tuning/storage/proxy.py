@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from misstep.errors import TuneError, need
+from misstep.sentences import tune as sentences
 from misstep.tuning.storage.connect import Connection
 from misstep.tuning.storage.places import Place, is_url
 from misstep.tuning.storage.shared import SharedStudy, open_study
@@ -21,9 +22,7 @@ GRACE_SECONDS = 60.0
 def serve(storage: str, host: str, port: int, ready: Callable[[], None], *, grace: float = GRACE_SECONDS) -> None:
     """Serve until interrupted."""
     if not is_url(storage) or storage.startswith("grpc"):
-        raise TuneError(
-            f"a proxy stands in front of a database, not of {storage}; name one:  misstep tune serve postgresql://…"
-        )
+        raise TuneError(sentences.NO_PROXY_FOR.of(storage=storage))
     need("grpc", "for the proxy", extra="tune")
     optuna = need("optuna", "for tuning", extra="tune")
     connection = Connection(Place(storage))

@@ -18,16 +18,16 @@ import os
 import socket
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from misstep.errors import TuneError, need
+from misstep.errors import StudyNotFound, TuneError, need
 from misstep.sentences import tune as sentences
 from misstep.sentences.text import Sentence
 from misstep.store.reading.liveness import birth_of
 from misstep.tuning.storage.connect import Connection
-from misstep.tuning.storage.places import remember
+from misstep.tuning.storage.places import remember, shown
 
 MOST_STALE = 3
 """How often values whose worker died are run again: what kills its machine must not do so for ever."""
@@ -88,16 +88,23 @@ class SharedStudy:
 
     # ── beginning ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def set_up(self, facts: dict[str, Any], start: tuple[dict[str, Any], ...] = ()) -> None:
-        """Once for a study: what pages show of it, and the values to try first. A stop asked earlier is over."""
+    def set_up(
+        self,
+        facts: dict[str, Any],
+        start: Sequence[dict[str, Any]] = (),
+        probes: Sequence[tuple[str, dict[str, Any]]] = (),
+    ) -> None:
+        """Once for a study: what pages show of it, short runs that probe a parameter, and the values to try first. A
+        stop asked earlier is over."""
+        first = [({"probe": name}, values) for name, values in probes] + [({}, values) for values in start]
 
         def begin(again: bool) -> None:
             known = self.study.user_attrs
             if known.get("misstep") is None:
                 queued = {trial.user_attrs.get("start") for trial in self.trials()}
-                for at, values in enumerate(start):
+                for at, (about, values) in enumerate(first):
                     if at not in queued:
-                        self._queue(values, f"start-{at}", {"start": at})
+                        self._queue(values, f"start-{at}", {"start": at, **about})
             if known.get("misstep") != facts:
                 self.study.set_user_attr("misstep", facts)
             if known.get("stop"):
@@ -177,7 +184,7 @@ class SharedStudy:
 
     def _uncounted(self, trial: Any, again: set[Any]) -> bool:
         ended = trial.user_attrs.get("ended")
-        if trial.number in again or ended in ("infeasible", SURPLUS):
+        if trial.number in again or ended in ("infeasible", SURPLUS) or "probe" in trial.user_attrs:
             return True
         return trial.state == self._states.FAIL and ended in AGAIN and not _values(trial)
 
@@ -275,6 +282,8 @@ class SharedStudy:
             "root": trial.user_attrs.get("root", trial.number),
             "attempt": int(trial.user_attrs.get("attempt", 1)) + 1,
         }
+        if "probe" in trial.user_attrs:
+            attributes["probe"] = trial.user_attrs["probe"]
         if trial.user_attrs.get("retry_at") is not None:
             attributes["not_before"] = trial.user_attrs["retry_at"]
         self._queue(_values(trial), f"again-{trial.number}", attributes)
@@ -321,9 +330,11 @@ def open_study(
         if not name and len(known) == 1:
             name = known[0]
         if name not in known:
-            there = ", ".join(known) or "none"
-            raise TuneError(
-                f"no study {name!r} in {connection.place.storage}; there is: {there}. Name it: …#{known[:1] or 'name'}"
+            where = shown(connection.place.storage)
+            raise StudyNotFound(
+                sentences.WHICH_STUDY.of(name=name, storage=where, names=known, first=known[0])
+                if known
+                else sentences.NOT_IN_STORAGE.of(name=name, storage=where)
             )
         return optuna.load_study(study_name=name, storage=storage, sampler=sampler, pruner=pruner)
     study = connection.section(
@@ -339,10 +350,7 @@ def open_study(
     remember(connection.place)
     begun = [direction.name.lower() for direction in study.directions]
     if begun != list(directions):
-        raise TuneError(
-            f"the study {name!r} was begun with {', '.join(begun)}, the file now says {', '.join(directions)};"
-            f" give the study another name, or go on with the goal it has"
-        )
+        raise TuneError(sentences.OTHER_GOAL.of(name=name, begun=begun, asked=directions))
     return study
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from misstep.errors import StudyFileError, need
+from misstep.sentences import studyfile as sentences
+from misstep.sentences.text import Text
 
 Path = tuple[str | int, ...]
 _FLOAT = re.compile(r"[-+]?(?:\d[\d_]*)?\.?\d+[eE][-+]?\d+|[-+]?\d+\.[eE][-+]?\d+")
@@ -38,7 +40,12 @@ class Document:
     def wrong(self, message: str, *path: str | int) -> NoReturn:
         """Refuse the document because of what is at this path."""
         line = self.line(*path)
-        raise StudyFileError(f"{self.name}:{line}: {message}", path=self.name, line=line)
+        raise refused(message, self.name, line)
+
+
+def refused(message: str, name: str, line: int) -> StudyFileError:
+    """The error that says what is wrong in which line of a file."""
+    return StudyFileError(sentences.AT.of(place=f"{name}:{line}", what=message), path=name, line=line)
 
 
 def read_document(text: str, name: str) -> Document:
@@ -49,17 +56,11 @@ def read_document(text: str, name: str) -> Document:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = mark.line + 1 if mark is not None else 1
-        problem = getattr(error, "problem", None) or "this is no YAML"
-        raise StudyFileError(f"{name}:{line}: {problem}", path=name, line=line) from None
+        raise refused(sentences.NOT_YAML.of(why=getattr(error, "problem", None) or str(error)), name, line) from None
     reading = _Reading(yaml)
     plain = reading.value(node, ()) if node is not None else {}
     if not isinstance(plain, dict):
-        raise StudyFileError(
-            f"{name}:1: a study file is a mapping with command, parameters and target; this is a {_kind(plain)}."
-            " Begin with:  misstep tune --like 'python train.py'",
-            path=name,
-            line=1,
-        )
+        raise refused(sentences.NOT_A_STUDY.of(kind=_kind(plain)), name, 1)
     return Document(plain, name, reading.lines, tuple(reading.twice))
 
 
@@ -93,5 +94,6 @@ class _Reading:
         return plain
 
 
-def _kind(value: object) -> str:
-    return {list: "list", str: "word", int: "number", float: "number", bool: "true or false"}.get(type(value), "value")
+def _kind(value: object) -> Text:
+    kinds = {list: "list", str: "word", int: "number", float: "number", bool: "boolean"}
+    return sentences.KINDS[kinds.get(type(value), "value")]

@@ -11,6 +11,8 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from misstep.sentences import studyfile as sentences
+
 _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.USub: operator.neg, ast.UAdd: operator.pos,
@@ -30,7 +32,7 @@ class Expression:
         try:
             self._tree = ast.parse(text, mode="eval").body
         except SyntaxError as error:
-            raise ValueError(f"{text!r} is no expression: {error.msg}") from None
+            raise ValueError(sentences.NO_EXPRESSION.of(text=text, why=error.msg)) from None
         self.names = frozenset(node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name))
         self._check(self._tree)
 
@@ -54,11 +56,11 @@ class Expression:
         allowed = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Name, ast.Constant, ast.List, ast.Tuple)
         if not isinstance(node, allowed):
             what = type(node).__name__.lower()
-            raise ValueError(f"{self.text!r} has a {what} in it; use names, numbers, words and comparisons")
+            raise ValueError(sentences.NOT_EVALUATED.of(text=self.text, what=what))
         for child in ast.iter_child_nodes(node):
             if isinstance(child, (ast.operator, ast.unaryop, ast.cmpop)):
                 if type(child) not in _OPERATORS:
-                    raise ValueError(f"{self.text!r}: this operator is not known here")
+                    raise ValueError(sentences.NO_OPERATOR.of(text=self.text))
             elif not isinstance(child, (ast.boolop, ast.expr_context)):
                 self._check(child)
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from misstep.errors import TuneError, need
+from misstep.sentences import tune as sentences
 
 ASKING = Path(__file__).resolve().parent / "asking"
 SECONDS = 120
@@ -37,7 +38,7 @@ def study_like(command: str) -> str:
     """The text of a study file for this command; TuneError when it never reads arguments."""
     words = shlex.split(command)
     if not words:
-        raise TuneError("the command is empty; write it like:  misstep tune --like 'python train.py'")
+        raise TuneError(sentences.LIKE_EMPTY.of())
     told = _asked(words)
     kind, arguments = str(told["kind"]), list(told["arguments"])
     if kind == "hydra":
@@ -47,11 +48,7 @@ def study_like(command: str) -> str:
     found = [(one, text) for one, text in chosen if text]
     left = [str(one["name"]) for one, text in chosen if not text]
     if not found:
-        names = ", ".join(left) or "none"
-        raise TuneError(
-            f"{command} has no argument that looks like a hyper-parameter (it has: {names})."
-            " Write the study file by hand: docs/tuning.md"
-        )
+        raise TuneError(sentences.LIKE_NOTHING.of(command=command, names=", ".join(left) or "–"))
     return _written(command, kind, found, left)
 
 
@@ -70,7 +67,8 @@ def _written(command: str, kind: str, found: list[tuple[dict[str, Any], str]], l
         "parameters:",
         *(f"  {one['name']}: {text}" for one, text in found),
         "target: {name: loss, goal: minimize, reduce: mean}",
-        "pruner: asha",
+        "tuner: gp",
+        "pruner: median",
         "trials: 30",
     ]
     if left:
@@ -86,16 +84,13 @@ def _asked(words: list[str]) -> dict[str, Any]:
         try:
             done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
         except OSError as error:
-            raise TuneError(f"{words[0]} cannot be started: {error.strerror}") from None
+            raise TuneError(sentences.CANNOT_START.of(program=words[0], why=error.strerror)) from None
         except subprocess.TimeoutExpired:
-            raise TuneError(f"{shlex.join(words)} read no arguments within {SECONDS} s") from None
+            raise TuneError(sentences.LIKE_SLOW.of(command=shlex.join(words), seconds=SECONDS)) from None
         if not answer.exists():
             said = (done.stderr or done.stdout).strip().splitlines()
             last = f": {said[-1]}" if said and done.returncode else ""
-            raise TuneError(
-                f"{shlex.join(words)} never read arguments with argparse, click or Hydra{last}. Use HyperConfig in the"
-                " script instead: docs/tuning.md"
-            )
+            raise TuneError(sentences.LIKE_NEVER.of(command=shlex.join(words), why=last))
         plain = json.loads(answer.read_text(encoding="utf-8"))
         assert isinstance(plain, dict)
         return plain

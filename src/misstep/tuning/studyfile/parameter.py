@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from misstep.errors import nearest
+from misstep.sentences import studyfile as sentences
 from misstep.tuning.studyfile import words
 from misstep.tuning.studyfile.document import Document
 from misstep.tuning.studyfile.expression import Expression
@@ -17,18 +18,17 @@ def read_parameters(document: Document) -> tuple[Parameter, ...]:
     """Every parameter, in the file's order: a condition may name those before it."""
     given = document.plain["parameters"]
     if not isinstance(given, dict) or not given:
-        document.wrong("parameters is a mapping, like  lr: {low: 1e-5, high: 0.1, log: true}", "parameters")
+        document.wrong(sentences.PARAMETERS.of(), "parameters")
     found: list[Parameter] = []
     for name, plain in given.items():
         if not re.fullmatch(r"[A-Za-z_][\w.-]*", name):
-            document.wrong(
-                f"{name!r} is no name: letters, digits and '_', not beginning with a digit", "parameters", name
-            )
+            document.wrong(sentences.NO_NAME.of(name=name), "parameters", name)
         if not isinstance(plain, dict):
-            document.wrong(f"{name} is a mapping, like {{low: 0, high: 1}} or {{choice: [a, b]}}", "parameters", name)
+            document.wrong(sentences.A_PARAMETER.of(name=name), "parameters", name)
         for key in plain:
             if key not in words.PARAMETER:
-                document.wrong(f"unknown key {key!r}{nearest(key, words.PARAMETER)}", "parameters", name, key)
+                close = nearest(key, words.PARAMETER)
+                document.wrong(sentences.UNKNOWN_KEY.of(key=key, nearest=close), "parameters", name, key)
         found.append(_Reading(document, name, plain).parameter([one.name for one in found]))
     return tuple(found)
 
@@ -41,17 +41,19 @@ class _Reading:
 
     def parameter(self, before: list[str]) -> Parameter:
         plain = self._plain
-        for key in ("type", "source", "knob"):
+        for key in ("type", "source", "knob", "prior"):
             spoken = words.PARAMETER[key]["enum"]
             if key in plain and plain[key] not in spoken:
-                self._wrong(f"{key} is {plain[key]!r}; it is one of {', '.join(spoken)}", key)
+                self._wrong(sentences.NOT_ONE_OF.of(key=key, value=plain[key], allowed=spoken), key)
+        if "prior" in plain and not plain.get("log"):
+            self._wrong(sentences.PRIOR_OF_LOG.of(), "prior")
         when = self._when(before)
         line = self._document.line("parameters", self._name)
         kind = [key for key in ("bounds", "choice", "low", "knob") if key in plain]
         if "choice" in plain and ("bounds" in plain or "low" in plain or "high" in plain):
-            self._wrong("give either a range or a choice", "choice")
+            self._wrong(sentences.RANGE_OR_CHOICE.of(), "choice")
         if not kind:
-            self._wrong(f"{self._name} needs bounds: [low, high], low and high, choice, or knob")
+            self._wrong(sentences.NEEDS_RANGE.of(name=self._name))
         if "choice" in plain:
             return Parameter(self._name, kind="choice", choice=self._choice(), when=when, line=line)
         if kind == ["knob"]:
@@ -72,21 +74,23 @@ class _Reading:
             first = math.ceil(low)
             last = math.ceil(high) - 1 if half_open else math.floor(high)
             if last < first:
-                self._wrong(f"there is no whole number from {low} to {high}", "bounds" if half_open else "low")
+                self._wrong(sentences.NO_WHOLE_NUMBER.of(low=low, high=high), "bounds" if half_open else "low")
             low, high = first, last
         log = bool(plain.get("log", False))
+        if whole and "prior" in plain:
+            self._wrong(sentences.PRIOR_OF_LOG.of(), "prior")
         step = plain.get("step")
         if log and low <= 0:
-            self._wrong(f"log needs a range above 0, not from {low}", "log")
+            self._wrong(sentences.LOG_ABOVE_0.of(low=low), "log")
         if step is not None and (isinstance(step, bool) or not isinstance(step, (int, float)) or step <= 0):
-            self._wrong(f"step is {step!r}; it is a number above 0", "step")
+            self._wrong(sentences.STEP_ABOVE_0.of(step=step), "step")
         if log and step is not None:
-            self._wrong("log and step do not go together", "step")
+            self._wrong(sentences.LOG_OR_STEP.of(), "step")
         if whole and step is not None and step != int(step):
-            self._wrong(f"step is {step}, but {self._name} is an int", "step")
+            self._wrong(sentences.STEP_OF_INT.of(step=step, name=self._name), "step")
         decimal = plain.get("decimal")
         if decimal is not None and (isinstance(decimal, bool) or not isinstance(decimal, int) or decimal < 0):
-            self._wrong(f"decimal is {decimal!r}; it is a number of digits", "decimal")
+            self._wrong(sentences.DECIMAL.of(value=decimal), "decimal")
         return Parameter(
             self._name,
             low=low,
@@ -96,6 +100,7 @@ class _Reading:
             step=step,
             decimal=decimal,
             when=when,
+            prior=str(plain.get("prior", "")),
             line=line,
         )
 
@@ -105,27 +110,27 @@ class _Reading:
         if "bounds" in plain:
             bounds = plain["bounds"]
             if not isinstance(bounds, list) or len(bounds) != 2:
-                self._wrong("bounds is a list of two numbers, [low, high]", "bounds")
+                self._wrong(sentences.BOUNDS.of(), "bounds")
             low, high = bounds
             key = "bounds"
         else:
             if "high" not in plain:
-                self._wrong("high is missing", "low")
+                self._wrong(sentences.HIGH_MISSING.of(), "low")
             low, high, key = plain["low"], plain["high"], "low"
         for value in (low, high):
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-                self._wrong(f"{value!r} is no number", key)
+                self._wrong(sentences.NO_NUMBER.of(value=value), key)
         if high < low or (high == low and key == "bounds"):
-            self._wrong(f"the range from {low} to {high} is empty; write the smaller number first", key)
+            self._wrong(sentences.EMPTY_RANGE.of(low=low, high=high), key)
         return low, high, key == "bounds"
 
     def _choice(self) -> tuple[Any, ...]:
         choice = self._plain["choice"]
         if not isinstance(choice, list) or not choice:
-            self._wrong("choice is a list of at least one value", "choice")
+            self._wrong(sentences.CHOICE.of(), "choice")
         for value in choice:
             if not isinstance(value, (str, int, float, bool)):
-                self._wrong(f"{value!r} cannot be a choice; use numbers, words, true or false", "choice")
+                self._wrong(sentences.NO_CHOICE.of(value=value), "choice")
         return tuple(choice)
 
     def _when(self, before: list[str]) -> Expression | None:
@@ -135,10 +140,11 @@ class _Reading:
         try:
             when = Expression(str(text))
         except ValueError as error:
-            self._wrong(str(error), "when")
+            self._wrong(str(error.args[0]), "when")
         for name in sorted(when.names):
             if name not in before:
-                self._wrong(f"{name!r} is no parameter above {self._name!r}{nearest(name, before)}", "when")
+                close = nearest(name, before)
+                self._wrong(sentences.NOT_ABOVE.of(name=name, one=self._name, nearest=close), "when")
         return when
 
     def _wrong(self, message: str, key: str = "") -> Any:

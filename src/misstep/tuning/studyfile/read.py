@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from misstep.errors import StudyFileError, nearest
+from misstep.sentences import studyfile as sentences
 from misstep.tuning.studyfile import words
 from misstep.tuning.studyfile.command import ALL, OVERRIDES, placeholders, split
 from misstep.tuning.studyfile.document import Document, read_document
@@ -19,6 +20,8 @@ from misstep.tuning.studyfile.study import Chosen, Limits, Study, Target
 
 SYSTEM = ("learning_rate", "batch_size", "epoch")
 """What MindOptimizer's summaries collect by themselves."""
+_METHODS = ("ucb", "pi", "ei")
+"""MindOptimizer's acquisition functions; Optuna has its own."""
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(s|m|h|d)?\s*")
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -29,12 +32,11 @@ def read_study(path: Path | str) -> Study:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
         raise StudyFileError(
-            f"cannot read {path}: {error.strerror}. To make one from a script:  misstep tune --like 'python train.py'",
-            path=str(path),
-            line=0,
+            sentences.CANNOT_READ.of(path=path, why=error.strerror or type(error).__name__), path=str(path), line=0
         ) from None
     except UnicodeDecodeError as error:
-        raise StudyFileError(f"{path}: this is no UTF-8 text: {error.reason}", path=str(path), line=0) from None
+        what = sentences.NOT_UTF8.of(why=error.reason)
+        raise StudyFileError(sentences.AT.of(place=path, what=what), path=str(path), line=0) from None
     return parse_study(text, str(path))
 
 
@@ -42,9 +44,10 @@ def parse_study(text: str, name: str = "study.yaml") -> Study:
     """The same from a text; `name` stands in the errors."""
     document = read_document(text, name)
     _known(document, words.STUDY, ())
-    for needed in ("command", "parameters"):
-        if needed not in document.plain:
-            document.wrong(f"{needed} is missing: {words.STUDY[needed]['description']}")
+    if "command" not in document.plain:
+        document.wrong(sentences.COMMAND_MISSING.of())
+    if "parameters" not in document.plain:
+        document.wrong(sentences.PARAMETERS_MISSING.of())
     parameters = read_parameters(document)
     command, optional = _command(document, [one.name for one in parameters])
     study = Study(
@@ -71,7 +74,10 @@ def parse_study(text: str, name: str = "study.yaml") -> Study:
         grace=_duration(document, "grace") or 60.0,
         path=name,
         lines={key: document.line(key) for key in document.plain},
-        notes=tuple(f"{name}:{line}: {key!r} is written twice; this one counts" for key, line in document.twice),
+        notes=tuple(
+            sentences.AT.of(place=f"{name}:{line}", what=sentences.WRITTEN_TWICE.of(key=key))
+            for key, line in document.twice
+        ),
     )
     _fitting(document, study)
     return study
@@ -82,12 +88,13 @@ def check_command(study: Study) -> None:
     program = study.command[0]
     if placeholders(program) or shutil.which(program):
         return
-    hint = f"; a Python script is run as:  python {shlex.quote(program)}" if program.endswith(".py") else ""
+    what = (
+        sentences.NO_PROGRAM_BUT_SCRIPT.of(program=program)
+        if program.endswith(".py")
+        else sentences.NO_PROGRAM.of(program=program, command=shlex.join(study.command))
+    )
     raise StudyFileError(
-        f"{study.where('command')}: no program {program!r} was found{hint}. Try it first:  "
-        f"misstep run {shlex.join(study.command)}",
-        path=study.path,
-        line=study.lines.get("command", 1),
+        sentences.AT.of(place=study.where("command"), what=what), path=study.path, line=study.lines.get("command", 1)
     )
 
 
@@ -97,16 +104,16 @@ def _known(document: Document, vocabulary: dict[str, Any], path: tuple[str | int
     for part in path:
         plain = plain[part]
     if not isinstance(plain, dict):
-        document.wrong(f"{path[-1]} is a mapping with {', '.join(vocabulary)}", *path)
+        document.wrong(sentences.NOT_A_MAPPING.of(key=path[-1], keys=list(vocabulary)), *path)
     for key in plain:
         if key not in vocabulary:
-            document.wrong(f"unknown key {key!r}{nearest(key, vocabulary)}", *path, key)
+            document.wrong(sentences.UNKNOWN_KEY.of(key=key, nearest=nearest(key, vocabulary)), *path, key)
 
 
 def _name(document: Document) -> str:
     name = _text(document, "study") or re.sub(r"[^\w.-]+", "-", Path(document.name).stem) or "study"
     if not re.fullmatch(r"[\w.-]+", name):
-        document.wrong(f"study is {name!r}; use letters, digits, '.', '-' and '_'", "study")
+        document.wrong(sentences.BAD_NAME.of(name=name), "study")
     return name
 
 
@@ -115,9 +122,9 @@ def _command(document: Document, names: list[str]) -> tuple[tuple[str, ...], tup
     try:
         command, optional = split(given) if isinstance(given, str) else (tuple(str(word) for word in given or ()), ())
     except ValueError as error:
-        document.wrong(f"command cannot be split into words: {error}", "command")
+        document.wrong(sentences.COMMAND_SPLIT.of(why=str(error)), "command")
     if not command:
-        document.wrong("command is empty; write what one trial runs, like:  python train.py --lr {lr}", "command")
+        document.wrong(sentences.COMMAND_EMPTY.of(), "command")
     for word in command:
         _placed(document, word, [*names, ALL, OVERRIDES], "command")
     return command, optional
@@ -126,24 +133,21 @@ def _command(document: Document, names: list[str]) -> tuple[tuple[str, ...], tup
 def _placed(document: Document, word: str, names: list[str], *path: str) -> None:
     for name in placeholders(word):
         if name not in names:
-            document.wrong(
-                f"{{{name}}} is no parameter{nearest(name, names)}; braces that are meant are doubled: {{{{{name}}}}}",
-                *path,
-            )
+            document.wrong(sentences.NO_SUCH_PARAMETER.of(name=name, nearest=nearest(name, names)), *path)
 
 
 def _targets(document: Document) -> tuple[Target, ...]:
     if "targets" in document.plain:
         given = document.plain["targets"]
         if not isinstance(given, list) or not given:
-            document.wrong("targets is a list, like [{name: loss}, {name: memory_mb}]", "targets")
+            document.wrong(sentences.TARGETS.of(), "targets")
         targets = tuple(_target(document, "targets", at) for at in range(len(given)))
         names = [target.name for target in targets]
         if len(set(names)) < len(names):
-            document.wrong("two targets have the same name", "targets")
+            document.wrong(sentences.SAME_TARGET.of(), "targets")
         return targets
     if "target" not in document.plain:
-        document.wrong("target is missing: what is optimized, like  target: {name: loss, goal: minimize}")
+        document.wrong(sentences.TARGET_MISSING.of())
     return (_target(document, "target"),)
 
 
@@ -155,20 +159,18 @@ def _target(document: Document, *path: str | int) -> Target:
         plain = {"name": plain.partition("name:")[2].strip() or plain.strip()}
     else:
         _known(document, words.TARGET, path)
-    for key, allowed in (("goal", words.GOALS), ("reduce", words.REDUCTIONS)):
+    for key, allowed in (("goal", words.GOALS), ("reduce", words.REDUCTIONS), ("group", words.GROUPS)):
         if key in plain and plain[key] not in allowed:
-            document.wrong(f"{key} is {plain[key]!r}; it is one of {', '.join(allowed)}", *path, key)
-    if plain.get("group") not in (None, "system_defined", "metric"):
-        document.wrong(f"group is {plain['group']!r}; it is system_defined or metric", *path, "group")
+            document.wrong(sentences.NOT_ONE_OF.of(key=key, value=plain[key], allowed=allowed), *path, key)
     if not isinstance(plain.get("name"), str) or not plain["name"]:
-        document.wrong("a target needs a name: loss, step_seconds, memory_mb, or a recorded scalar", *path)
+        document.wrong(sentences.TARGET_NAME.of(), *path)
     pattern = str(plain.get("pattern", ""))
     try:
         groups = re.compile(pattern).groups if pattern else 1
     except re.error as error:
-        document.wrong(f"pattern is no regular expression: {error}", *path, "pattern")
+        document.wrong(sentences.BAD_PATTERN.of(why=str(error)), *path, "pattern")
     if groups != 1:
-        document.wrong(r"pattern needs one group around the number, like  accuracy: ([\d.]+)", *path, "pattern")
+        document.wrong(sentences.PATTERN_GROUP.of(), *path, "pattern")
     return Target(
         name=plain["name"],
         goal=plain.get("goal", "minimize"),
@@ -189,13 +191,13 @@ def _chosen(document: Document, key: str, names: tuple[str, ...], default: str) 
         _known(document, words.TUNER if key == "tuner" else words.PRUNER, (key,))
     name = plain.get("name", default)
     if name not in names:
-        document.wrong(f"{key} {name!r} is not known{nearest(str(name), names)}", key, "name")
+        document.wrong(sentences.UNKNOWN_NAME.of(key=key, name=name, nearest=nearest(str(name), names)), key, "name")
     args = plain.get("args") or {}
     if not isinstance(args, dict):
-        document.wrong("args is a mapping", key, "args")
+        document.wrong(sentences.ARGS.of(), key, "args")
     method = args.get("method")
-    if key == "tuner" and name == "gp" and method is not None and method not in ("ucb", "pi", "ei"):
-        document.wrong(f"method is {method!r}; it is one of ucb, pi, ei", key, "args", "method")
+    if key == "tuner" and name == "gp" and method is not None and method not in _METHODS:
+        document.wrong(sentences.NOT_ONE_OF.of(key="method", value=method, allowed=_METHODS), key, "args", "method")
     args = {word: value for word, value in args.items() if word != "method"}
     return Chosen(name, args, plain.get("seed"), document.line(key))
 
@@ -206,14 +208,14 @@ def _constraints(document: Document) -> list[Expression]:
         try:
             found.append(Expression(str(text)))
         except ValueError as error:
-            document.wrong(str(error), "constraints", at)
+            document.wrong(str(error.args[0]), "constraints", at)
     return found
 
 
 def _environment(document: Document, names: list[str]) -> dict[str, str]:
     given = document.plain.get("environment") or {}
     if not isinstance(given, dict):
-        document.wrong("environment is a mapping, like {LR: '{lr}'}", "environment")
+        document.wrong(sentences.ENVIRONMENT.of(), "environment")
     for variable, value in given.items():
         _placed(document, str(value), names, "environment", variable)
     return {variable: str(value) for variable, value in given.items()}
@@ -223,10 +225,11 @@ def _start(document: Document, names: list[str]) -> tuple[dict[str, Any], ...]:
     given = document.plain.get("start") or ()
     for at, values in enumerate(given):
         if not isinstance(values, dict):
-            document.wrong("start is a list of mappings, like [{lr: 0.1}]", "start", at)
+            document.wrong(sentences.START.of(), "start", at)
         for name in values:
             if name not in names:
-                document.wrong(f"{name!r} is no parameter{nearest(str(name), names)}", "start", at, name)
+                what = sentences.NO_PARAMETER.of(name=name, nearest=nearest(str(name), names))
+                document.wrong(what, "start", at, name)
     return tuple(dict(values) for values in given)
 
 
@@ -251,15 +254,15 @@ def _limits(document: Document) -> Limits:
 def _fitting(document: Document, study: Study) -> None:
     """What fits in itself but not together."""
     if len(study.targets) > 1 and study.pruner.name != "none":
-        document.wrong("a pruner compares one target; with several, leave it out", "pruner")
+        document.wrong(sentences.ONE_TARGET_PRUNER.of(), "pruner")
     if len(study.targets) > 1 and study.tuner.name in ("cmaes",):
-        document.wrong(f"{study.tuner.name} optimizes one target; for several take tpe, gp or nsga2", "tuner")
+        document.wrong(sentences.ONE_TARGET_TUNER.of(name=study.tuner.name), "tuner")
     if study.tuner.name == "grid":
         for one in study.parameters:
             if one.kind == "float" and one.step is None:
-                document.wrong(f"grid needs a choice or a step for {one.name!r}", "parameters", one.name)
+                document.wrong(sentences.GRID_STEP.of(name=one.name), "parameters", one.name)
     if study.grace < 2 * study.heartbeat:
-        document.wrong("grace is at least twice the heartbeat, or a healthy trial looks stale", "grace")
+        document.wrong(sentences.GRACE.of(), "grace")
 
 
 # ── values ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -275,14 +278,14 @@ def _at(document: Document, path: tuple[str, ...]) -> Any:
 def _text(document: Document, key: str) -> str:
     value = document.plain.get(key, "")
     if not isinstance(value, str):
-        document.wrong(f"{key} is a text, not {value!r}", key)
+        document.wrong(sentences.NOT_A_TEXT.of(key=key, value=value), key)
     return value
 
 
 def _one_of(document: Document, key: str, allowed: tuple[str, ...]) -> str:
     value = document.plain.get(key, "")
     if value and value not in allowed:
-        document.wrong(f"{key} is {value!r}; it is one of {', '.join(allowed)}", key)
+        document.wrong(sentences.NOT_ONE_OF.of(key=key, value=value, allowed=allowed), key)
     return str(value)
 
 
@@ -291,10 +294,10 @@ def _some_of(document: Document, key: str, allowed: tuple[str, ...]) -> tuple[st
     if given is None:
         return allowed
     if not isinstance(given, list):
-        document.wrong(f"{key} is a list of {', '.join(allowed)}", key)
+        document.wrong(sentences.NOT_A_LIST_OF.of(key=key, allowed=allowed), key)
     for at, word in enumerate(given):
         if word not in allowed:
-            document.wrong(f"{word!r} is unknown{nearest(str(word), allowed)}", key, at)
+            document.wrong(sentences.UNKNOWN_WORD.of(word=word, nearest=nearest(str(word), allowed)), key, at)
     return tuple(given)
 
 
@@ -303,14 +306,14 @@ def _whole(document: Document, *path: str, default: int, least: int = 1) -> int:
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        document.wrong(f"{path[-1]} is a whole number from {least}, not {value!r}", *path)
+        document.wrong(sentences.NOT_WHOLE.of(key=path[-1], least=least, value=value), *path)
     return value
 
 
 def _positive(document: Document, *path: str) -> float:
     value = _at(document, path)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
-        document.wrong(f"{path[-1]} is a number above 0, not {value!r}", *path)
+        document.wrong(sentences.NOT_POSITIVE.of(key=path[-1], value=value), *path)
     return float(value)
 
 
@@ -320,5 +323,5 @@ def _duration(document: Document, *path: str) -> float | None:
         return None
     found = _DURATION.fullmatch(str(value))
     if found is None or isinstance(value, bool):
-        document.wrong(f"{path[-1]} is {value!r}; write seconds, or 90s, 10m, 2h, 1d", *path)
+        document.wrong(sentences.NOT_A_DURATION.of(key=path[-1], value=value), *path)
     return float(found[1]) * _SECONDS[found[2] or "s"]

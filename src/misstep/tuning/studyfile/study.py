@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -27,7 +28,19 @@ class Parameter:
     when: Expression | None = None
     """It exists only when this holds of the parameters before it."""
     knob: str = ""
+    prior: str = ""
+    """range_test: short runs show first where it is likely to lie."""
     line: int = 1
+
+
+def exists(parameter: Parameter, values: Mapping[str, Any]) -> bool:
+    """Whether a parameter exists, given the values of those above it."""
+    if parameter.when is None:
+        return True
+    try:
+        return bool(parameter.when(values))
+    except KeyError:
+        return False  # it hangs on one that does not exist itself
 
 
 @dataclass(frozen=True, slots=True)

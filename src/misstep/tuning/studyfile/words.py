@@ -12,8 +12,10 @@ TUNERS = ("tpe", "gp", "random", "grid", "cmaes", "qmc", "nsga2", "nsga3")
 PRUNERS = ("none", "median", "percentile", "asha", "hyperband", "threshold", "patient", "pbt")
 PRUNE_ON = ("nan", "error", "divergence", "dead")
 REDUCTIONS = ("last", "min", "max", "mean")
+GROUPS = ("system_defined", "metric")
 KINDS = ("float", "int")
 KNOBS = ("workers", "batch_size", "precision", "compile", "bucket_mb", "threads")
+PRIORS = ("range_test",)
 MEASURED = ("loss", "step_seconds", "memory_mb", "seconds")
 """Targets every run has without recording anything."""
 
@@ -42,12 +44,16 @@ PARAMETER: dict[str, Any] = {
     "decimal": {"type": "integer", "minimum": 0, "description": "Digits after the point."},
     "source": {"enum": ["system_defined", "user_defined"], "description": "MindOptimizer's; makes no difference here."},
     "when": {**_TEXT, "description": 'The parameter exists only when this holds, like optimizer == "sgd".'},
+    "prior": {
+        "enum": list(PRIORS),
+        "description": "range_test: short runs over the range show first where a learning rate is likely to lie.",
+    },
     "knob": {"enum": list(KNOBS), "description": "A system knob: its range comes from this machine."},
 }
 TARGET: dict[str, Any] = {
     "name": {**_TEXT, "description": "loss, step_seconds, memory_mb, seconds, or the name of a recorded scalar."},
     "goal": {"enum": list(GOALS), "description": "minimize unless given."},
-    "group": {"enum": ["system_defined", "metric"], "description": "metric: a result of an evaluation."},
+    "group": {"enum": list(GROUPS), "description": "metric: a result of an evaluation."},
     "normalize_type": {**_TEXT, "description": "MindOptimizer's; the samplers here need none."},
     "reduce": {
         "enum": list(REDUCTIONS),

@@ -21,8 +21,9 @@ Points = list[tuple[int, float]]
 class Follower:
     """The journals of a run, line by line, of which the curves are kept."""
 
-    def __init__(self, run: Path, summary: Path | None = None) -> None:
-        self.run, self.summary = run, summary
+    def __init__(self, run: Path, summary: Path | None = None, *, most: int | None = None) -> None:
+        """What lies behind `most` steps is left out: a quick trial has gone on before it could be ended."""
+        self.run, self.summary, self._most = run, summary, most
         self.curves: defaultdict[str, Points] = defaultdict(list)
         """By name: loss, step_seconds, and every recorded scalar."""
         self.steps = 0
@@ -85,7 +86,7 @@ class Follower:
     def _step(self, rank: int, line: dict[str, Any]) -> None:
         step = line["step"]
         number = int(step["number"])
-        if rank != min(self._journals) or number < 1:
+        if rank != min(self._journals) or number < 1 or self._is_behind(number):
             return
         self.steps = max(self.steps, number)
         for name, key in (("loss", "loss"), ("step_seconds", "seconds")):
@@ -93,8 +94,12 @@ class Follower:
                 self.curves[name].append((number, _number(step[key])))
 
     def _scalar(self, rank: int, line: dict[str, Any]) -> None:
-        value = _number(line["value"])
-        self.curves[str(line["tag"])].append((int(line.get("step") or self.steps), value))
+        step = int(line.get("step") or self.steps)
+        if not self._is_behind(step):
+            self.curves[str(line["tag"])].append((step, _number(line["value"])))
+
+    def _is_behind(self, step: int) -> bool:
+        return self._most is not None and step > self._most
 
     def _verdict(self, rank: int, line: dict[str, Any]) -> None:
         self.verdict = self.verdict or decode(Verdict, line["verdict"]).sentence()

@@ -13,7 +13,7 @@ Each replacement asks first whether anybody is interested, so that what is not w
 
 from __future__ import annotations
 
-import gc
+import sys
 import weakref
 from collections.abc import Callable
 from threading import get_ident
@@ -25,6 +25,7 @@ from mindspore.ops.composite import base as composite
 from mindspore.ops.function.grad import grad_func
 from mindspore.ops.operations import Dropout
 
+from misstep.adapters.mindspore.looking import FactSeam
 from misstep.adapters.mindspore.names import OPTIMIZERS
 from misstep.adapters.mindspore.replay.tape import masked
 from misstep.adapters.mindspore.seams.inplace_writes import writers
@@ -51,16 +52,21 @@ class Seams:
         self.clock = Clock(adapter)
         self.clock.waits = lambda: waiting.ns
         self.loaders = Loaders()
+        self.facts = FactSeam(adapter)
         self.compilations = Compilations()
 
     def install(self) -> None:
         adapter = self.adapter
+        self.facts = FactSeam(adapter)
         call = Cell.__call__
 
         def cell_call(cell: Any, *args: Any, **kwargs: Any) -> Any:
             if adapter.busy or adapter.thread not in (0, get_ident()):
                 return call(cell, *args, **kwargs)
-            return adapter.cell_called(call, cell, args, kwargs)
+            output = adapter.cell_called(call, cell, args, kwargs)
+            if self.facts.looking and not adapter.busy:
+                self.facts.cell_done(cell, args, output)
+            return output
 
         forward = self.forward = composite._pynative_func_grad_forward
 
@@ -74,7 +80,10 @@ class Seams:
         def grad(executor: Any, obj: Any, operation: Any, weights: Any, *rest: Any) -> Any:
             if adapter.busy or adapter.thread not in (0, get_ident()):
                 return gradient(executor, obj, operation, weights, *rest)
-            return adapter.backward_called(gradient, executor, obj, operation, weights, rest)
+            self.facts.backward_begins(weights)
+            gradients = adapter.backward_called(gradient, executor, obj, operation, weights, rest)
+            self.facts.backward_ends(gradients, weights)
+            return gradients
 
         compiled = api._JitExecutor.__call__
 
@@ -120,21 +129,16 @@ class Seams:
         """Those the program has now, called already or not."""
         return [optimizer for made in self._made if (optimizer := made()) is not None]
 
-    def find_optimizers(self) -> None:
-        """Also those that were made before anybody counted."""
-        known = {id(one) for one in self.optimizers()}
-        for thing in gc.get_objects():
-            if issubclass(type(thing), OPTIMIZERS) and id(thing) not in known:
-                self._made.append(weakref.ref(thing))
-
     def _counted(self, original: Callable[..., None]) -> Callable[..., None]:
         def __init__(optimizer: Any, *args: Any, **kwargs: Any) -> None:
             original(optimizer, *args, **kwargs)
             self._made.append(weakref.ref(optimizer))
+            self.facts.met(optimizer, sys._getframe(1))
 
         return __init__
 
     def remove(self) -> None:
+        self.facts = FactSeam(self.adapter)  # it holds tensors of the step under way
         while self._undo:
             self._undo.pop()()
         self._made.clear()  # of a training that is over, and may linger until the garbage is collected

@@ -22,6 +22,7 @@ from torch import nn
 
 from misstep.adapters.pytorch.compiled.dynamo import backends, hear
 from misstep.adapters.pytorch.compiled.holders import networks_of
+from misstep.adapters.pytorch.compiled.mode_checks import ModeChecks
 from misstep.adapters.pytorch.compiled.report import CompileReport
 from misstep.adapters.pytorch.replay.entries import CompiledCall, Entry
 from misstep.core.levels import Level
@@ -29,6 +30,7 @@ from misstep.core.levels import Level
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from misstep.adapters.base import SessionPort
     from misstep.adapters.pytorch.adapter import PyTorchAdapter
 
 
@@ -55,18 +57,42 @@ class CompiledCalls:
         self.may_replay = True
         """Steps may be run again at all."""
         self.report = CompileReport()
+        self._checks: ModeChecks | None = None
+        """Checks compiled graphs against uncompiled code, when that was asked for."""
         self.opened: list[Call] = []
         """Compiled functions under way, the outermost first."""
         self._backends_before: set[int] = set()
         """Another program in this process, before ours was watched, may have compiled."""
         self._roots: dict[tuple[int, ...], nn.ModuleList] = {}
 
+    def extend(self, session: SessionPort) -> None:
+        self.may_replay = bool(session.settings.replay)
+        if session.settings.compare_modes:
+            self._checks = ModeChecks(session, self._unnoticed)
+
+    def _unnoticed(self, work: Callable[[], None]) -> None:
+        """Something of ours that runs the user's operators: nothing of it belongs to the training."""
+        adapter = self.adapter
+        adapter.inert = True
+        try:
+            work()
+        finally:
+            adapter.inert = False
+
     def install(self) -> Callable[[], None]:
         self._backends_before = backends()
         self.in_use = self.shadowing = False
         self.opened.clear()
         self.report.begin()
-        return hear(self._begins, self._ends, ours=nn.Module.__call__.__code__)
+        undo = [hear(self._begins, self._ends, ours=nn.Module.__call__.__code__)]
+        if self._checks is not None:
+            undo.append(self._checks.install())
+
+        def remove() -> None:
+            while undo:
+                undo.pop()()
+
+        return remove
 
     # ── levels ────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -12,7 +12,7 @@ import linecache
 import re
 import sys
 from types import CodeType, FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from misstep.adapters.pytorch.names import is_users
 
@@ -66,5 +66,11 @@ def _look_up(frame: FrameType) -> tuple[Origin, int] | None:
     if graph is None or named is None:
         return None
     node = next((one for one in graph.nodes if one.name == named.group(1)), None)
+    line = node_line(node)
+    return (Origin(line[0]), line[1]) if line else None
+
+
+def node_line(node: Any) -> tuple[str, int] | None:
+    """The user's (file, line) that a node of a graph was traced from."""
     lines = [one for one in _FRAME.findall(getattr(node, "stack_trace", None) or "") if is_users(one[0])]
-    return (Origin(lines[-1][0]), int(lines[-1][1])) if lines else None
+    return (lines[-1][0], int(lines[-1][1])) if lines else None

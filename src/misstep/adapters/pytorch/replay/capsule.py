@@ -25,6 +25,7 @@ from misstep.adapters.replaying.protocol import Capsule
 from misstep.adapters.step.frame import Frame
 from misstep.errors import ReplayError
 from misstep.sentences import replay as texts
+from misstep.store.atomic import draft
 
 if TYPE_CHECKING:
     from misstep.adapters.pytorch.adapter import PyTorchAdapter
@@ -57,7 +58,11 @@ def save_capsule(
     size = sum(tensor.numel() * tensor.element_size() for tensor in tensors.leaves(content))
     refuse_too_large(step, size, most_bytes)
     path.parent.mkdir(parents=True, exist_ok=True)
-    torch.save(content, path)
+    try:
+        with draft(path) as partial:
+            torch.save(content, partial)
+    except RuntimeError as error:  # how torch tells of a full disk
+        raise OSError(str(error).splitlines()[0]) from None
     return Capsule(step, path, path.stat().st_size)
 
 

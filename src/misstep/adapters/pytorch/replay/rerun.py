@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter_ns
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -22,16 +21,15 @@ from torch import nn
 
 from misstep.adapters.pytorch import tensors
 from misstep.adapters.pytorch.compiled.calls import same_code_uncompiled
-from misstep.adapters.pytorch.names import source_at, source_line, user_frame
+from misstep.adapters.pytorch.names import user_frame
 from misstep.adapters.pytorch.replay.entries import Entry, Held, Made, rebuilt
 from misstep.adapters.pytorch.replay.samples import SampleSearch
+from misstep.adapters.pytorch.replay.stage import stage
 from misstep.adapters.pytorch.replay.tape import Tape
 from misstep.adapters.pytorch.replay.undo import Undo
-from misstep.adapters.pytorch.seams.operators import OperatorWatch
 from misstep.adapters.pytorch.tensors import leaves
-from misstep.adapters.replaying.protocol import QuietListener, Replayed
+from misstep.adapters.replaying.protocol import Replayed
 from misstep.adapters.step.frame import Frame
-from misstep.core.graph import Source
 from misstep.errors import ReplayError
 from misstep.sentences import replay as texts
 from misstep.sentences.text import clauses
@@ -40,9 +38,6 @@ if TYPE_CHECKING:
     from misstep.adapters.pytorch.adapter import PyTorchAdapter
 
 Swap = Callable[[Held], torch.Tensor]
-
-_LARGEST_BEFORE = 64 << 20
-"""Bytes an operator may overwrite for which the values before it are still at hand when it makes something bad."""
 
 
 @dataclass(slots=True)
@@ -58,78 +53,6 @@ class Outcome:
     @property
     def finite(self) -> bool:
         return all(self.by_backward)
-
-
-class ReplayWatch(OperatorWatch):
-    """The operator watch of a replay; it also sees to it that nothing of the user's is written to unsaved."""
-
-    def __init__(self, adapter: PyTorchAdapter, undo: Undo, *, watching: bool = True) -> None:
-        super().__init__(adapter)
-        self.undo = undo
-        self.watching = watching
-        # Names of operators are given once in a run, whoever watches.
-        self.share_names(adapter.operators)
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        traits = self._traits.get(func) or self._learn(func)
-        earlier = getattr(self.adapter.listener.wants, "earlier", None) if self.watching else None
-        if traits.writes:
-            written = list(leaves([args[place] for place in traits.writes if place < len(args)]))
-            self.undo.writes(written)
-            if kwargs:
-                self.undo.writes(leaves(kwargs))
-            if earlier is not None and sum(one.nbytes for one in written) <= _LARGEST_BEFORE:
-                earlier.update((id(one), one.detach().clone()) for one in written)
-        if self.watching:
-            out = super().__torch_dispatch__(func, types, args, kwargs)
-            if earlier:
-                earlier.clear()
-        else:
-            out = func(*args, **(kwargs or {}))
-        if not traits.writes and not traits.view:
-            self.undo.made(leaves(out))
-        return out
-
-
-@contextlib.contextmanager
-def stage(adapter: PyTorchAdapter, undo: Undo, outer: FrameType | None, *, watch: bool) -> Iterator[Frame]:
-    """Let the adapter look at the replay instead of the step under way; `outer` is the user's frame we come from."""
-    frame = Frame()
-    frame.begin(adapter.listener.step)
-    swapped = ("listener", "frame", "seer", "operators", "modules", "level", "network_ran", "in_backward", "updating",
-               "replaying", "thread", "outer", "stand_in", "gradient_rows")  # fmt: skip
-    before = {name: getattr(adapter, name) for name in swapped}
-    seam = adapter.modules
-    adapter.listener = QuietListener(adapter.listener, frame)
-    adapter.frame = frame
-    adapter.operators = ReplayWatch(adapter, undo, watching=watch)
-    adapter.seer = tensors.Seer(adapter.catalog, frame, adapter.listener.wants if watch else {})
-    adapter.seer.row_of_memory = adapter.operators.row_of
-    adapter.modules = seam.double(watching=watch)
-    adapter.level = "op" if watch else "off"
-    adapter.network_ran = adapter.in_backward = False
-    adapter.updating = None
-    adapter.replaying = True
-    adapter.outer = outer
-
-    def place(frame: FrameType | None) -> Source | None:
-        if frame is adapter.outer and adapter.stand_in is not None:
-            return source_line(adapter.stand_in[0].co_filename, adapter.stand_in[1])
-        return source_at(frame)
-
-    adapter.names.place = place
-    watching_already = before["operators"].on
-    before["operators"].stop()
-    try:
-        adapter.operators.start()
-        yield frame
-    finally:
-        adapter.operators.stop()
-        if watching_already:
-            before["operators"].start()
-        adapter.names.place = source_at
-        for name, value in before.items():
-            setattr(adapter, name, value)
 
 
 class Player:
@@ -202,10 +125,10 @@ class Player:
             adapter.loss_row(args[0], len(outcome.losses))
             outcome.by_backward.append(not tensors.nonfinite(outcome.losses[-1:]))
             return
-        if entry.kind == "module":
-            output = _local(entry.call)(*args, **kwargs)
-        else:
-            output = entry.call(*args, **kwargs)
+        if entry.stale:
+            adapter.operators.forget([one for ref in entry.writes if (one := ref()) is not None])
+        with torch.set_grad_enabled(entry.grad):
+            output = (_local(entry.call) if entry.kind == "module" else entry.call)(*args, **kwargs)
         if hasattr(output, "__next__"):
             output = list(output)
         for place, tensor in enumerate(leaves(output)):

@@ -20,11 +20,14 @@ from torch import Tensor, nn
 
 from misstep.adapters.pytorch.replay.generators import Drawn, is_generator
 from misstep.adapters.replaying.copies import CONTAINERS
+from misstep.adapters.replaying.python_random import Held, Told, held_now
 
 _LEARNING_CALLS = 3
 """Calls of a network that are watched in full before only what changed in them is held."""
 _MERSENNE_BYTES = 624 * 4 + 4
 """The state of numpy's MT19937: 624 words and a position. Copied as memory: get_state() costs 40 µs, this 0.6."""
+_LAID_AT: list[Any] = [None, 0]
+"""Numpy's generator, and where its state lies: to ask for that costs three times the copy."""
 _LARGEST_CONTAINER = 10_000
 _OF_TORCH = frozenset(vars(nn.Module()))
 """Attributes every module has (its hooks, its parts); a user's own are all others."""
@@ -36,14 +39,14 @@ class Randomness:
 
     torch: Tensor
     cuda: tuple[Tensor, ...]
-    python: Any
+    python: Held | Told
     numpy: Any
     """None without numpy, the memory of its generator, or its full state (`exactly`)."""
 
     @classmethod
     def now(cls, *, exactly: bool = False) -> Randomness:
         cuda = tuple(torch.cuda.get_rng_state_all()) if torch.cuda.is_initialized() else ()
-        return cls(torch.get_rng_state(), cuda, random.getstate(), _numpy_state(exactly))
+        return cls(torch.get_rng_state(), cuda, held_now(), _numpy_state(exactly))
 
     def plain(self) -> dict[str, Any]:
         """In tensors and numbers alone, for a file that nobody has to trust."""
@@ -52,7 +55,7 @@ class Randomness:
             numpy = {**numpy, "state": {name: _plain(value) for name, value in numpy["state"].items()}}
         elif isinstance(numpy, bytes):
             numpy = torch.frombuffer(bytearray(numpy), dtype=torch.uint8)
-        return {"torch": self.torch, "cuda": list(self.cuda), "python": list(self.python[1]), "numpy": numpy}
+        return {"torch": self.torch, "cuda": list(self.cuda), "python": list(self.python.state()[1]), "numpy": numpy}
 
     @classmethod
     def from_plain(cls, plain: dict[str, Any]) -> Randomness:
@@ -66,7 +69,8 @@ class Randomness:
             }
             numpy = {**numpy, "state": state}
         version, _, gauss = random.getstate()
-        return cls(plain["torch"], tuple(plain["cuda"]), (version, tuple(plain["python"]), gauss), numpy)
+        python = Told((version, tuple(plain["python"]), gauss))
+        return cls(plain["torch"], tuple(plain["cuda"]), python, numpy)
 
     def numpy_drawn(self) -> bool:
         """Whether somebody drew a number from numpy since."""
@@ -80,7 +84,7 @@ class Randomness:
         torch.set_rng_state(self.torch)
         if self.cuda:
             torch.cuda.set_rng_state_all(list(self.cuda))
-        random.setstate(self.python)
+        random.setstate(self.python.state())
         _set_numpy_state(self.numpy)
 
 
@@ -96,7 +100,9 @@ def _numpy_state(exactly: bool) -> Any:
     generator = legacy._bit_generator
     if exactly or type(generator).__name__ != "MT19937":
         return legacy.get_state(legacy=False)
-    return ctypes.string_at(generator.ctypes.state_address, _MERSENNE_BYTES)
+    if generator is not _LAID_AT[0]:
+        _LAID_AT[:] = generator, generator.ctypes.state_address
+    return ctypes.string_at(_LAID_AT[1], _MERSENNE_BYTES)
 
 
 def _set_numpy_state(state: Any) -> None:

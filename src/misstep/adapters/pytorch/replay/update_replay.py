@@ -19,7 +19,8 @@ from torch.optim import optimizer as optimizers
 
 from misstep.adapters.pytorch import tensors
 from misstep.adapters.pytorch.names import user_frame
-from misstep.adapters.pytorch.replay.rerun import same_bits, stage
+from misstep.adapters.pytorch.replay.rerun import same_bits
+from misstep.adapters.pytorch.replay.stage import stage
 from misstep.adapters.pytorch.replay.undo import Undo
 from misstep.adapters.replaying.affordable import Purse
 from misstep.adapters.replaying.protocol import Replayed

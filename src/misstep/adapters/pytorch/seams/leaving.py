@@ -22,6 +22,9 @@ def leave(seam: StepSeam, *, ends: bool = False) -> None:
     Several forwards may share an update, so nothing is said of a finite one before the end.
     """
     adapter = seam.adapter
+    if ends:
+        adapter.tape.pause()
+        adapter.tape.prelude.end()
     if not adapter.live or adapter.level == "off" or seam.stepped or adapter.in_backward:
         return
     bad = _bad_loss(seam)
@@ -48,7 +51,7 @@ def left_behind(seam: StepSeam) -> None:
 def _bad_loss(seam: StepSeam) -> bool:
     """Whether a loss of this step is not finite; one that no backward was given becomes a row here."""
     adapter = seam.adapter
-    if seam.losses and tensors.nonfinite(seam.losses):
+    if seam.losses.bad():
         return True
     if adapter.level == "op":
         return not seam.losses and _last_scalar_is_bad(seam)
@@ -56,8 +59,7 @@ def _bad_loss(seam: StepSeam) -> bool:
         return False
     loss = adapter.tape.leave()
     assert loss is not None
-    seam.losses.append(loss)
-    adapter.loss_row(loss, len(seam.losses))
+    adapter.loss_row(loss, seam.losses.add(loss))
     return True
 
 
@@ -76,5 +78,5 @@ def _last_scalar_is_bad(seam: StepSeam) -> bool:
     node = adapter.catalog.node("loss", "loss", "Loss", phase="loss")
     row = frame.alias(adapter.catalog.tensor(node, "loss"), last, frame.inputs_of(last))
     record = frame.summary[frame.same_memory(row)]
-    seam.losses.append(torch.tensor(float("nan") if record["nan"] else float("inf")))
+    seam.losses.add(torch.tensor(float("nan") if record["nan"] else float("inf")))
     return True

@@ -84,11 +84,13 @@ class ModuleSeam:
                 cells = adapter.cells
                 cells[ENTERED] = entered = cells[ENTERED] + 1
                 cells[TRAIL + (entered & TRAIL_MASK)] = id(module)
-                if seam.within or not torch.is_grad_enabled():
+                if seam.within:
                     return original(module, *args, **kwargs)
+                if not torch.is_grad_enabled():
+                    return seam.evaluate(original, module, args, kwargs)
                 return seam.pass_by(original, module, args, kwargs)
             if not torch.is_grad_enabled():
-                return original(module, *args, **kwargs)
+                return seam.evaluate(original, module, args, kwargs)
             return seam.call(original, module, args, kwargs)
 
         __call__.__misstep__ = True  # type: ignore[attr-defined]
@@ -99,6 +101,8 @@ class ModuleSeam:
             _MODULE.__call__ = self._original
 
     def begin_step(self) -> None:
+        if not self._calls:
+            return
         self._calls.clear()
         self._hooked.clear()
         self._output_rows.clear()
@@ -111,6 +115,20 @@ class ModuleSeam:
         double.watching = watching
         double._edges = self._edges
         return double
+
+    def evaluate(self, original: Any, module: nn.Module, args: Any, kwargs: Any) -> Any:
+        """A network without gradients: between steps, only what comes out of it is looked at."""
+        tape, facts = self.adapter.tape, self.adapter.facts
+        if facts.evaluating and not self.stack:
+            facts.evaluated(module, sys._getframe(2))
+        if not tape.prelude.on or self.adapter.replaying:
+            return original(module, *args, **kwargs)
+        with tape.prelude.inside():
+            output = original(module, *args, **kwargs)
+        self.adapter.guarded(
+            "after an evaluation", tape.prelude.evaluated, module, args, kwargs, output, sys._getframe(2)
+        )
+        return output
 
     def pass_by(self, original: Any, module: nn.Module, args: Any, kwargs: Any) -> Any:
         """Guard level: only notice that a network runs, which one it is, and with what it was called."""
@@ -138,6 +156,7 @@ class ModuleSeam:
         output = original(module, *args, **kwargs)
         adapter.cells[PHASE] = BETWEEN
         adapter.clock.switch(segments.LOSS)
+        adapter.facts.network_ends(module, output)
         if entry is not None:
             start = perf_counter_ns()
             try:
@@ -149,13 +168,17 @@ class ModuleSeam:
 
     def _tape_begins(self, module: nn.Module, args: Any, kwargs: Any, frame: Any) -> tuple[Entry | None, Any, Any]:
         """The call's entry on the tape, and what to call with: a capsule may have something else in store."""
-        tape = self.adapter.tape
-        if self.adapter.replaying:
+        adapter = self.adapter
+        if adapter.replaying:
             return None, args, kwargs
-        self.adapter.cells[PHASE] = FORWARD
-        self.adapter.clock.switch(segments.FORWARD)
-        if self.adapter.on_network is not None:
-            self.adapter.on_network(args, kwargs, frame)
+        adapter.cells[PHASE] = FORWARD
+        adapter.clock.switch(segments.FORWARD)
+        if adapter.on_network is not None:
+            adapter.on_network(args, kwargs, frame)
+        adapter.facts.network_begins(module, args, kwargs, frame)
+        tape = adapter.tape
+        if not tape.armed:
+            return None, args, kwargs
         entry = tape.module_begins(module, args, kwargs, frame)
         if entry is not None and tape.swap is not None:
             args, kwargs = tape.swapped(entry, args, kwargs)
@@ -209,6 +232,7 @@ class ModuleSeam:
             if not self.stack:
                 cells[PHASE] = BETWEEN
                 adapter.clock.switch(segments.LOSS)
+                adapter.facts.network_ends(module, output)
             if entry is not None:
                 adapter.tape.module_ends(entry, output)
             if 0 < call <= MOST_CALLS:

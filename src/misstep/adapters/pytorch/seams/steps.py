@@ -20,6 +20,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.compiler import is_compiling
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from misstep.adapters.base import Place, TrainingStopped, Update
@@ -28,6 +29,7 @@ from misstep.adapters.pytorch.seams.by_hand import NAME as BY_HAND
 from misstep.adapters.pytorch.seams.by_hand import UpdatesByHand
 from misstep.adapters.pytorch.seams.functional import FunctionalSteps
 from misstep.adapters.pytorch.seams.leaving import leave, left_behind
+from misstep.adapters.pytorch.seams.losses import Losses, number
 from misstep.adapters.pytorch.seams.scaler import watch_scaler
 from misstep.adapters.step.frame import Frame
 from misstep.adapters.step.passes import Pass
@@ -50,7 +52,7 @@ class StepSeam:
         self.stepped: list[torch.optim.Optimizer] = []
         """The optimizers that have updated their weights in the step under way."""
         self._known: dict[int, weakref.ref[torch.optim.Optimizer]] = {}
-        self.losses: list[torch.Tensor] = []
+        self.losses = Losses(adapter)
         self.backwards = 0
         """Since the last update."""
         self.loop = Pass()
@@ -99,12 +101,13 @@ class StepSeam:
         original = self.plain_backward = torch.autograd.backward
 
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-            if torch.compiler.is_compiling():  # Dynamo must find nothing else to trace
+            if is_compiling():  # Dynamo must find nothing else to trace
                 return original(tensors, *args, **kwargs)
             if adapter.inert or adapter.in_backward or adapter.replaying or self.elsewhere():
                 return original(tensors, *args, **kwargs)
             caller = sys._getframe(1)
             adapter.guarded("at backward", self.backward_begins, tensors)
+            adapter.guarded("at backward", adapter.facts.backward_begins, tensors, caller)
             if adapter.tape.armed:
                 adapter.guarded("at backward", adapter.tape.backward_begins, tensors, args, kwargs, caller)
             adapter.in_backward = True
@@ -142,8 +145,7 @@ class StepSeam:
             adapter.go_live()
         self.backwards += 1
         for loss in (losses,) if type(losses) is torch.Tensor else tensors.leaves(losses):
-            self.losses.append(loss.detach())
-            adapter.loss_row(loss, len(self.losses))
+            self.losses.take(loss)
         adapter.cost_ns += perf_counter_ns() - start
         if adapter.listener.stepping:
             node = adapter.catalog.node("loss", "loss", "Loss", phase="loss")
@@ -152,7 +154,7 @@ class StepSeam:
     # ── the update ────────────────────────────────────────────────────────────────────────────────────────────
 
     def _before_step(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> Any:
-        if torch.compiler.is_compiling():
+        if is_compiling():
             return None
         adapter = self.adapter
         if adapter.inert or adapter.replaying or self.elsewhere():
@@ -199,7 +201,9 @@ class StepSeam:
             result = closure()
             if not done:
                 done = True
+                adapter.clock.own()
                 adapter.guarded("before an update", self._gradients_ready, optimizer)
+                adapter.clock.back(segments.OPTIMIZER)
             adapter.updating = adapter.names.optimizer(optimizer)
             return result
 
@@ -207,15 +211,16 @@ class StepSeam:
 
     def _gradients_ready(self, optimizer: torch.optim.Optimizer) -> None:
         adapter = self.adapter
-        adapter.clock.own()
         start = perf_counter_ns()
         tape = adapter.tape
-        tape.pause()
         if tape.armed:
+            tape.pause()
             tape.gradients_ready()
-            if not adapter.in_backward:
+            if not adapter.in_backward and adapter.level != "op":
                 adapter.held_weights.hold(optimizer)
-        adapter.moving = {id(weight) for weight in parameters_of(optimizer)} if tape.armed else set()
+            adapter.moving = {id(weight) for weight in parameters_of(optimizer)}
+        elif adapter.moving:
+            adapter.moving = set()
         if adapter.level != "off":
             self.gradient_rows([weight for weight in parameters_of(optimizer) if weight.grad is not None])
         adapter.cost_ns += perf_counter_ns() - start
@@ -225,7 +230,6 @@ class StepSeam:
             adapter.listener.at_node(Place(node, "optimizer", "before", "optimizer"))
         adapter.cells[PHASE] = OPTIMIZER
         adapter.updating = node
-        adapter.clock.back(segments.OPTIMIZER)
 
     def updated_by_hand(self, weights: list[torch.Tensor], how: str = BY_HAND) -> None:
         """Weights that no optimizer holds have moved since backward."""
@@ -254,7 +258,7 @@ class StepSeam:
             adapter.parameter_rows("grad", [weights[place] for place in bad], [gradients[place] for place in bad])
 
     def _after_step(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
-        if torch.compiler.is_compiling():
+        if is_compiling():
             return
         adapter = self.adapter
         if adapter.inert or adapter.replaying or self.elsewhere():
@@ -333,17 +337,19 @@ class StepSeam:
         start = perf_counter_ns()
         with adapter.quietly():
             adapter.seer.fetch()
-            losses = tuple(_number(loss) for loss in self.losses)
-            self.losses.clear()
-            update = Update(
-                loss=losses[-1] if losses else None,
-                losses=losses if len(losses) > 1 else (),
-                learning_rate=None if optimizer is None else _number(optimizer.param_groups[0].get("lr")),
-                optimizer=optimizer_name if optimizer is None else type(optimizer).__name__,
-                loss_scale=None if self.scaler is None else float(self.scaler.get_scale()),
-                overflow=overflow,
-                left=left,
-            )
+            losses = self.losses.numbers()
+            rate = None if optimizer is None else number(optimizer.param_groups[0].get("lr"))
+            scale = None if self.scaler is None else float(self.scaler.get_scale())
+        self.losses.clear()
+        update = Update(
+            losses[-1] if losses else None,
+            losses if len(losses) > 1 else (),
+            rate,
+            optimizer_name if optimizer is None else type(optimizer).__name__,
+            loss_scale=scale,
+            overflow=overflow,
+            left=left,
+        )
         self.backwards = 0
         adapter.network_ran = False
         adapter.cost_ns += perf_counter_ns() - start
@@ -383,15 +389,3 @@ class StepSeam:
 def parameters_of(optimizer: torch.optim.Optimizer) -> Iterator[torch.Tensor]:
     for group in optimizer.param_groups:
         yield from group["params"]
-
-
-def _number(value: Any) -> Any:
-    """A loss or rate as a float; a loss that is no scalar counts as its mean."""
-    if type(value) is float or value is None:
-        return value
-    if isinstance(value, torch.Tensor):
-        if value.numel() == 1:
-            return float(value.item())
-        with torch.no_grad():
-            return float(value.float().mean().item())
-    return float(value)

@@ -143,7 +143,7 @@ class Telling:
         table = from_optuna(worker.shared.study)
         self._bar = Bar(self._study, table, worker.trials, draw=not self._json)
         for note in self._study.notes:
-            self._say(note)
+            self._say(said(note))
         self._say(
             words.BEGINS(
                 name=self._study.name,

@@ -1,0 +1,1 @@
+"""What is said of the speed and the memory of a training."""
