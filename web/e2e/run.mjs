@@ -11,6 +11,7 @@ import * as lib from "./lib.mjs";
 import { news, pages, smoke } from "./smoke.mjs";
 import { makeStudies, studies, studyPages } from "./studies.mjs";
 import { firstRun } from "./walk.mjs";
+import { workspace } from "./workspace.mjs";
 
 const only = process.argv[2] ?? "";
 const script = join(lib.ROOT, "web", "e2e", "train.py");
@@ -79,7 +80,7 @@ try {
         context.processes,
       );
   })();
-  for (const [name, act] of Object.entries({ ...crashes, ...journeys, ...held, ...studies }))
+  for (const [name, act] of Object.entries({ ...crashes, ...workspace, ...journeys, ...held, ...studies }))
     await check(
       name,
       () => act(context),

@@ -27,7 +27,7 @@ from misstep.protocol.payloads import LabelEdit, RunDetail, RunList
 from misstep.protocol.views import HitView, RunBrief, WatchpointView, watchpoint_view
 from misstep.protocol.wire import FromTrainee
 from misstep.sentences import control as texts
-from misstep.sentences import listing as listing_texts
+from misstep.sentences.hub import listing as listing_texts
 from misstep.store.bundle.write import bundles_of
 from misstep.store.labels import read_labels, write_labels
 from misstep.store.layout import is_run, rank_paths

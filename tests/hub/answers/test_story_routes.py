@@ -47,7 +47,8 @@ def stuck(tmp_path: Path) -> RunWriter:
         head["tensor"], head["shape"], head["dtype"] = tensors, shape, DTYPE_CODES["float32"]
         head["step"] = step
         summary[:] = [summarize(np.full(4, value, np.float32)) for value in (0.5, 0.1)]
-        writer.step(Step(step, loss=1.0, seconds=0.1, learning_rate=0.0, optimizer="SGD"), head, summary)
+        told = Step(step, loss=1.0, seconds=0.1, learning_rate=0.0, optimizer="SGD", captured="module")
+        writer.step(told, head, summary)
     return writer
 
 

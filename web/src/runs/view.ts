@@ -3,7 +3,7 @@
 import { computed, signal } from "@preact/signals";
 import { toldOf } from "../i18n";
 import { ask, post } from "../net/api";
-import { keepRuns, runs } from "../state/live";
+import { keepRuns, runs, runsTotal } from "../state/live";
 import { remember, remembered } from "../state/remembered";
 import { change, go, query } from "../state/route";
 import { toast } from "../state/toasts";
@@ -117,6 +117,7 @@ export async function remove(names: string[]): Promise<void> {
     const next = new Map(runs.peek());
     for (const name of told.runs) next.delete(name);
     runs.value = next;
+    runsTotal.value -= told.runs.length;
     choose(chosen.peek().filter((name) => !told.runs.includes(name)));
     for (const one of told.refused) toast("warning", toldOf(one));
   } catch (error) {

@@ -16,7 +16,7 @@ from misstep.hub.answers.verdict import run_verdict
 from misstep.hub.listing.parameters import parameters_of
 from misstep.protocol.story import FindingView, RunStory, VerdictView
 from misstep.protocol.views import as_float
-from misstep.sentences import report as texts
+from misstep.sentences.hub import report as texts
 from misstep.sentences.language import Language
 from misstep.sentences.text import Text
 from misstep.store.labels import read_labels
