@@ -42,6 +42,13 @@ export const PAGES: readonly PageEntry[] = [
     Page: lazy(() => import("./ranks").then((one) => one.RanksPage)),
   },
   {
+    name: "diagnose",
+    icon: "diagnose",
+    of: "run",
+    key: "n",
+    Page: lazy(() => import("./diagnose").then((one) => one.DiagnosePage)),
+  },
+  {
     name: "crash",
     icon: "crash",
     of: "run",
