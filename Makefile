@@ -10,7 +10,7 @@ WEB_SOURCES := $(shell find web -type f -not -path 'web/node_modules/*' 2>/dev/n
 export PYTHONPATH := $(CURDIR)/src
 
 .DEFAULT_GOAL := help
-.PHONY: fuzz fuzz-night help setup native native-aarch64 web browser demo test test-most test-fast postgres tune-kills compiled-sweep lint bench bench-web api-map docs wheel changelog hooks clean
+.PHONY: fuzz fuzz-night soak kills help setup native native-aarch64 web browser demo test test-most test-fast postgres tune-kills compiled-sweep lint bench bench-web api-map docs wheel changelog hooks clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -72,6 +72,12 @@ test-fast: $(STAMP) ## without stories, MindSpore and the browser
 
 fuzz: $(STAMP) ## damaged input to every reader, grammar and message; at most 20 minutes (options in ARGS)
 	$(BIN)/python -m tests.fuzz $(ARGS)
+
+soak: $(STAMP) ## 200,000 real training steps: memory, descriptors and disk stay flat (bench/soak.py)
+	$(BIN)/python bench/soak.py $(ARGS)
+
+kills: $(STAMP) ## 1,000 times kill -9 of a recording process at random points: no finished step is lost (bench/kills.py)
+	$(BIN)/python bench/kills.py $(ARGS)
 
 fuzz-night: $(STAMP) ## the same for eight hours
 	$(BIN)/python -m tests.fuzz --cases 20000000 --minutes 480

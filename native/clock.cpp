@@ -48,15 +48,21 @@ bool number_of(PyObject *object, int64_t &to) {  // takes the reference
     return to != -1 || !PyErr_Occurred();
 }
 
+// Once the collector has cleared a clock, a finalizer may still turn it: then nothing is asked any more.
+bool asks(PyObject *whom) { return whom && whom != Py_None; }
+
 bool now_of(Clock *clock, int64_t &to) {
-    if (clock->now == Py_None) {
+    if (!asks(clock->now)) {
         to = nanoseconds(CLOCK_MONOTONIC);
         return true;
     }
     return number_of(PyObject_CallNoArgs(clock->now), to);
 }
 
-bool cost_of(Clock *clock, int64_t &to) { return number_of(PyObject_GetAttr(clock->owner, cost_name), to); }
+bool cost_of(Clock *clock, int64_t &to) {
+    to = clock->cost;
+    return !clock->owner || number_of(PyObject_GetAttr(clock->owner, cost_name), to);
+}
 
 bool restart(Clock *clock) {
     clock->spent = {};
@@ -95,7 +101,7 @@ bool waits_of(Clock *clock, int64_t &to) { return number_of(PyObject_CallNoArgs(
 
 bool give_back(Clock *clock) {
     int64_t now;
-    if (clock->waits == Py_None) return true;
+    if (!asks(clock->waits)) return true;
     if (!waits_of(clock, now)) return false;
     int64_t waited = now - clock->waited;
     clock->waited = now;
@@ -167,7 +173,7 @@ PyObject *py_own(PyObject *self, PyObject *) {
     int before = clock->segment;
     if (!turn(clock, OWN)) return nullptr;
     clock->held = true;
-    if (clock->waits != Py_None) {
+    if (asks(clock->waits)) {
         if (!waits_of(clock, clock->waited)) return nullptr;
         clock->waited_for = before == GRADIENTS ? BACKWARD : before == LOSS ? FORWARD : before;
     }

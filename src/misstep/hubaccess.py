@@ -6,6 +6,8 @@ background; it ends by itself when nobody needs it any more.
 
 from __future__ import annotations
 
+import hmac
+import http.client
 import json
 import os
 import subprocess
@@ -23,8 +25,9 @@ import numpy as np
 
 from misstep.core.slices import Array
 from misstep.errors import AddressError, ControlError, MisstepError, RunNotFound, StaleCommand, TensorUnavailable
+from misstep.protocol.handshake import nonce, proof
 from misstep.protocol.tensor_payloads import ComparisonHeader, TensorHeader
-from misstep.protocol.wire import HUB_FILE
+from misstep.store.hubcard import read_card
 
 WAIT_SECONDS = 60.0
 IDLE_SECONDS = 600.0
@@ -109,14 +112,18 @@ def array_of(header: Any, data: memoryview) -> Array:
 
 def card_of(directory: Path) -> tuple[str, str] | None:
     """The hub whose card lies in a directory, if it answers."""
-    try:
-        card = json.loads((directory / HUB_FILE).read_text(encoding="utf-8"))
-        url, token = str(card["http"]), str(card["token"])
-        request = urllib.request.Request(f"{url}/api/v1/runs", headers={"X-Misstep-Token": token})
-        with _DIRECT.open(request, timeout=2.0):
-            return url, token
-    except (OSError, ValueError, KeyError, TypeError):
+    card = read_card(directory)
+    if card is None or not card.http or card.gone:
         return None
+    asked = nonce()
+    try:
+        # Another program may listen there by now: it proves that it knows the token before we give it away.
+        with _DIRECT.open(f"{card.http}/api/v1/hello?nonce={asked.hex()}", timeout=2.0) as answer:
+            given = answer.read(200).decode("ascii", "replace")
+    except (OSError, ValueError, http.client.HTTPException):
+        return None
+    known = hmac.compare_digest(given, proof(card.token, "http", asked, b"").hex())
+    return (card.http, card.token) if known else None
 
 
 def _start_background_hub(directory: Path) -> None:

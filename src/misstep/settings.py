@@ -87,6 +87,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("hang_seconds", 0.0, "Write a flight record when no step ends for this long; 0 for never."),
     Setting("knowledge", "", "Further files of error patterns for misstep open, separated by ':'."),
     Setting("force_queue", False, "Send CPU tensors down the accelerator's road. For our own tests."),
+    Setting("share", False, "Let other users of this machine read runs; without it they are yours alone (0700, 0600)."),
     Setting("secrets", "", "Names of further variables, options and keys whose values are never written: pin,corp_*."),
     Setting("lang", "", "Language of messages: en or zh; empty for the locale's.", ("", "en", "zh")),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -127,6 +129,25 @@ def test_a_record_of_the_trace_says_what_was_taken(time: Time, made: Made) -> No
     assert record["began"] > 1_600_000_000 * 10**9
     assert clock.asks == 0
     assert not clock.epoch
+
+
+def test_a_clock_and_its_owner_go_together_when_nobody_holds_them(made: Made) -> None:
+    class Holder(Owner):
+        clock: Any = None
+
+    gone = []
+    for number in range(200):
+        holder = Holder()
+        holder.clock = made(holder)
+        holder.clock.waits = lambda held=holder: held.cost_ns
+        holder.clock.switch(FORWARD)
+        holder.clock.own()
+        holder.clock.back(GAP)
+        holder.clock.record(0, number)
+        gone.append(weakref.ref(holder))
+    del holder
+    gc.collect()
+    assert [ref for ref in gone if ref() is not None] == []
 
 
 # ── batches ──────────────────────────────────────────────────────────────────────────────────────────────────────────

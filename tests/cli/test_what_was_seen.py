@@ -33,7 +33,7 @@ def test_a_clean_run_says_how_closely_it_was_watched():
 @pytest.mark.parametrize(
     ("seen", "words"),
     [
-        (Seen(steps=0), "no training step was finished"),
+        (Seen(steps=0), "no training step was seen"),
         (Seen(steps=3, bad_losses=2, first_bad_loss=2), "the loss was NaN or Inf in 2 steps, first at step 2"),
         (Seen(steps=3, hits=4), "watchpoints were hit: 4 warnings"),
         (Seen(steps=2, skipped=6), "6 updates were skipped because gradients overflowed; 2 steps were updated"),

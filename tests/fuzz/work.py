@@ -46,11 +46,12 @@ def one(target: Target, bench: Bench, data: bytes) -> bool:
     return False
 
 
-def fuzz(name: str, first: int, cases: int, until: float) -> Told:
+def fuzz(name: str, first: int, cases: int, seconds: float, until: float) -> Told:
     """That many cases of one target, or as many as there is time for."""
     target, told, bench = TARGETS[name], Told(name), Bench()
     signal.signal(signal.SIGALRM, _ring)
     began = time.perf_counter()
+    until = min(until, time.time() + seconds)
     try:
         seeds = target.seeds(bench)
         for number in range(first, first + cases):
@@ -98,5 +99,5 @@ def _keep(name: str, data: bytes, why: str) -> str:
     return str(path)
 
 
-def work(job: tuple[str, int, int, float]) -> Told:
+def work(job: tuple[str, int, int, float, float]) -> Told:
     return fuzz(*job)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import socket
 import urllib.parse
 from collections import deque
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,37 +13,21 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from trainee import SmallTrainee
+from trainee import Ask, SmallTrainee
 from websockets.exceptions import InvalidStatus, WebSocketException
 from websockets.sync.client import connect
 
 from misstep.capture.live.link import Link
+from misstep.capture.live.link import connect as reach
 from misstep.client import Debugger
 from misstep.errors import AddressError, ControlError, StaleCommand
 from misstep.hub import RunningHub
 from misstep.protocol import messages as m
+from misstep.protocol.handshake import ANSWER_BYTES, PROOF_BYTES, Caller
 from misstep.protocol.schema import schema
 from misstep.protocol.views import HitView
-from misstep.protocol.wire import LINK_PROTOCOL, Bye, Hits, Introduce, Refused, Standing, frame, read_from_hub, sizes
+from misstep.protocol.wire import LINK_PROTOCOL, Bye, Hits, Introduce, Standing, frame
 from waiting import connected
-
-Ask = Callable[..., tuple[int, dict[str, str], bytes]]
-
-
-@pytest.fixture
-def ask(hub: RunningHub) -> Ask:
-    """A request with exactly the headers a test wants."""
-
-    def send(path: str, method: str = "GET", body: bytes = b"", **headers: str) -> tuple[int, dict[str, str], bytes]:
-        parts = urllib.parse.urlsplit(hub.url)
-        connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 0, timeout=20)
-        given = {"X-Misstep-Token": hub.token} | {name.replace("_", "-"): value for name, value in headers.items()}
-        connection.request(method, path, body, {name: value for name, value in given.items() if value})
-        answer = connection.getresponse()
-        told = {name.lower(): value for name, value in answer.getheaders()}
-        return answer.status, told, answer.read()
-
-    return send
 
 
 def live_socket(hub: RunningHub, *, token: str | None = None, **options: Any) -> Any:
@@ -330,8 +312,8 @@ def test_no_message_crashes_the_hub_or_reaches_the_trainee_unread(trainee: Small
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.binary(max_size=200))
 def test_bytes_that_are_no_protocol_end_their_own_connection_only(hub: RunningHub, data: bytes):
-    host, _, port = hub.link.rpartition(":")
-    with socket.create_connection((host, int(port)), timeout=10) as stranger:
+    with reach(hub.link) as stranger:
+        stranger.settimeout(10)
         stranger.sendall(data)
         stranger.shutdown(socket.SHUT_WR)
         while stranger.recv(4096):
@@ -340,22 +322,24 @@ def test_bytes_that_are_no_protocol_end_their_own_connection_only(hub: RunningHu
 
 @pytest.mark.parametrize("size", [1 << 30, 0xFFFFFFFF])
 def test_a_frame_that_claims_to_be_huge_is_not_waited_for(hub: RunningHub, size: int):
-    host, _, port = hub.link.rpartition(":")
-    with socket.create_connection((host, int(port)), timeout=10) as stranger:
-        stranger.sendall(size.to_bytes(4, "little") * 2)
+    with reach(hub.link) as stranger:
+        stranger.settimeout(10)
+        caller = Caller(hub.token)
+        stranger.sendall(caller.hello)
+        stranger.sendall((caller.reply(stranger.recv(ANSWER_BYTES)) or b"") + size.to_bytes(4, "little") * 2)
         assert stranger.recv(4096) == b""
 
 
 def test_a_trainee_with_a_wrong_token_is_refused(hub: RunningHub):
-    host, _, port = hub.link.rpartition(":")
-    introduce = Introduce(LINK_PROTOCOL, "guess", "r", "", 0, 1, "here", 1, Standing("running", 1, 0))
-    with socket.create_connection((host, int(port)), timeout=10) as stranger:
-        stranger.sendall(frame(introduce))
-        data = b""
-        while piece := stranger.recv(4096):
-            data += piece
-    header, _ = sizes(data[:8])
-    assert read_from_hub(data[8 : 8 + header]) == Refused("the token is wrong")
+    introduce = Introduce(LINK_PROTOCOL, "r", "", 0, 1, "here", 1, Standing("running", 1, 0))
+    with reach(hub.link) as stranger:
+        stranger.settimeout(10)
+        caller = Caller("guess")
+        stranger.sendall(caller.hello)
+        answer = stranger.recv(ANSWER_BYTES)
+        assert caller.reply(answer) is None, "the hub's proof is of another token"
+        stranger.sendall(bytes(PROOF_BYTES) + frame(introduce))
+        assert stranger.recv(4096) == b""
 
 
 def debugger_of(hub: RunningHub, run: str) -> Debugger:
@@ -398,8 +382,8 @@ def test_no_hit_of_a_burst_is_lost_to_a_client_that_could_not_follow(
 def simulated(hub: RunningHub, name: str) -> Link:
     """A trainee that is only a link, but a real one."""
 
-    def introduce(token: str) -> Introduce:
-        return Introduce(LINK_PROTOCOL, token, name, "", 0, 1, "here", 1, Standing("running", 1, 0))
+    def introduce() -> Introduce:
+        return Introduce(LINK_PROTOCOL, name, "", 0, 1, "here", 1, Standing("running", 1, 0))
 
     link = Link(
         introduce=introduce,

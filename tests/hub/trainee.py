@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from misstep.core.stats import DTYPE_CODES
 from misstep.hub import RunningHub
 from misstep.kernels import summarize
 from misstep.settings import Settings
+
+Ask = Callable[..., tuple[int, dict[str, str], bytes]]
+"""(status, headers, body) of a request."""
 
 NODES = ("encoder.0", "encoder.1", "decoder")
 

@@ -7,14 +7,18 @@ import random
 import numpy as np
 import pytest
 
-from misstep.migration.apimap import torch_samples, verify
+from misstep.migration.apimap.classes import verify as classes
+from misstep.migration.apimap.classes.recipes import kind_of
+from misstep.migration.apimap.functions import torch_samples, verify
 from misstep.migration.apimap.table import load
 from misstep.migration.apimap.values import Tensorlike, compare
 
 pytestmark = pytest.mark.mindspore
 
 EQUIVALENT = sorted(one.name for one in load().entries.values() if one.verdict == "equivalent")
-SAMPLE = random.Random(15).sample(EQUIVALENT, 40)
+FUNCTIONS = [name for name in EQUIVALENT if kind_of(name) == "function"]
+SAMPLE = random.Random(15).sample(FUNCTIONS, 40)
+CLASSES = random.Random(16).sample([name for name in EQUIVALENT if name not in FUNCTIONS], 6)
 
 
 @pytest.mark.parametrize("name", SAMPLE)
@@ -42,6 +46,25 @@ def test_a_planted_wrong_pair_fails(name: str, target: str) -> None:
     assert prepared
     found = verify.ways(name, prepared, target)
     assert all(way.failed for way in found), found
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_class_the_map_calls_equivalent_passes_again(name: str) -> None:
+    again = classes.ways(name, load().entries[name].ways[0].rewrite.target)
+    assert any(way.rewrite.verbatim and way.passed and not way.failed for way in again)
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("torch.nn.ReLU", "mindspore.nn.SiLU"),
+        ("torch.nn.L1Loss", "mindspore.nn.MSELoss"),
+        ("torch.optim.Adam", "mindspore.experimental.optim.Adamax"),
+        ("torch.optim.lr_scheduler.StepLR", "mindspore.experimental.optim.lr_scheduler.ExponentialLR"),
+    ],
+)
+def test_a_planted_wrong_class_fails(name: str, target: str) -> None:
+    assert all(way.failed for way in classes.ways(name, target))
 
 
 def test_a_function_computed_less_exactly_is_recorded_as_such() -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
-from story import RunCommand, RunStory
+from story import RunCommand, RunStory, Write
 
 SLOW_LOADER = """
 import time
@@ -74,3 +75,34 @@ for _ in range(30):
     told = misstep_command("advise", "last", "--try", "FORBIDDEN=1", "--steps", "20", "--pairs", "1")
     assert told.exit == 0, told.err
     assert "SIGILL" in told.out
+
+
+DDP = """
+import torch
+import torch.distributed as dist
+from torch import nn
+
+dist.init_process_group("gloo")
+net = nn.parallel.DistributedDataParallel(nn.Sequential(*[nn.Linear(64, 64) for _ in range(4)]))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for _ in range(30):
+    net(torch.randn(8, 64)).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.story
+@pytest.mark.slow
+def test_gradients_of_several_ranks_are_measured_and_cut(write: Write, misstep_command: RunCommand) -> None:
+    write("train.py", DDP)
+    launcher = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+    recorded = misstep_command("run", "--level", "off", *launcher, "train.py")
+    assert recorded.exit == 0, recorded.err
+    done = misstep_command("advise", "last", "--buckets", "--json", "--pairs", "1", "--steps", "20")
+    assert done.exit == 0, done.err
+    facts = json.loads(done.out)["buckets"]
+    assert (facts["ranks"], facts["gradients"], facts["bytes"]) == (2, 8, 4 * (64 * 64 + 64) * 4)
+    assert facts["best"]["end"] <= facts["default"]["end"] * 1.01
+    assert facts["wire"]["latency"] > 0

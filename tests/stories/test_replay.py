@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from story import SECONDS, RunCommand, RunStory, Write, environment_of_a_user
+from story import MISSTEP, SECONDS, RunCommand, RunStory, Write, environment_of_a_user
 
 from misstep.store.reading.reader import open_run
 
@@ -355,6 +355,29 @@ def test_a_capsule_holds_state_and_batch_but_not_the_branches_of_the_program(
         # The fault is a branch of the loop at its fourth step, which a fresh process has not reached.
         assert again.exit == 3
         assert facts["exact"].startswith(("not exact", "loss only"))
+
+
+def test_a_replay_runs_where_the_run_did_names_its_own_and_fails_when_nothing_trains(
+    run_story: RunStory, write: Write, tmp_path: Path
+) -> None:
+    first = run_story(FAULTS["NaN in the batch"].script(), "--level", "guard").run
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+
+    def misstep(*words: str) -> subprocess.CompletedProcess[str]:
+        command, environment = [*MISSTEP, *words], environment_of_a_user()
+        return subprocess.run(command, cwd=elsewhere, env=environment, capture_output=True, text=True, timeout=SECONDS)
+
+    folder = str(first.path.parent.absolute())
+    again = misstep("replay", first.name, "--dir", folder)
+    assert (again.returncode, list(elsewhere.iterdir())) == (0, []), again.stderr
+    *_, command = again.stdout.strip().partition("misstep show ")
+    assert misstep("show", command.strip()).returncode in (0, 3)
+    assert Path(command.strip()).name != first.name
+    write("train.py", "import torch")
+    nothing = misstep("replay", first.name, "--dir", folder)
+    assert nothing.returncode == 1
+    assert "nothing was replayed" in " ".join(nothing.stderr.split())
 
 
 OF_THE_DATA = """

@@ -81,6 +81,20 @@ def test_a_study_ends_bad_trials_with_their_verdict_and_its_best_opens_in_the_de
     assert f"train.py --lr {best['params']['lr']!r}" in text
 
 
+def test_a_finding_of_severity_error_ends_a_trial_with_its_sentence(write: Write, misstep_command: RunCommand) -> None:
+    """The last layer is not in the optimizer of one trial: nothing fails, and it is told all the same."""
+    part = "model[: 1 if options.spoil > 0.5 else 3].parameters()"
+    script = SCRIPT.replace("model.parameters()", part).replace("if options.spoil > 0.5 and step == 4:", "if False:")
+    write("train.py", script.replace("range(1, 21)", "range(1, 41)"))
+    write("study.yaml", STUDY)
+    done = misstep_command("tune", "study.yaml", "--trials", "2", "--json")
+    assert done.exit == 0, done.err
+    first, second = json.loads(misstep_command("tune", "status", "mlp", "--json").out)["trials"]
+    assert (first["state"], first["ended"]) == ("pruned", "error"), first
+    assert "optimizer" in first["why"]
+    assert second["state"] == "complete", second
+
+
 def test_a_study_is_proposed_from_the_scripts_own_arguments_and_runs(write: Write, misstep_command: RunCommand) -> None:
     write("train.py", SCRIPT)
     proposed = misstep_command("tune", "proposed.yaml", "--like", f"{sys.executable} train.py --spoil 0")

@@ -151,7 +151,7 @@ def judge(outcome: Outcome, facts: dict[str, Any], said: str) -> None:
             outcome.false.append(
                 f"a verdict on a healthy run: {verdict['node']} {verdict['op']} step {verdict['step']}"
             )
-        if trial.truth.get("unseen") and "no training was seen" not in said:
+        if trial.truth.get("unseen") and not re.search(r"no training (step )?was seen", said):
             outcome.false.append(f"its steps cannot be seen; said: {said[:200]}")
         wanted = trial.truth.get("steps", trial.truth.get("iterations"))
         if wanted is not None and not re.search(rf"\b{wanted} (steps|iterations|updates)", said):

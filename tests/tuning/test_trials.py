@@ -71,6 +71,23 @@ def test_a_trial_that_takes_too_long_is_pruned_with_everything_it_started(tmp_pa
     assert trial.attributes["said"]["id"] == "tune.too_long"
 
 
+def test_a_trial_whose_processes_take_too_much_memory_is_pruned(tmp_path: Path) -> None:
+    """The command is a shell; it is what the shell started that grows."""
+    grow = script(tmp_path, "import time\nkept = bytearray(300 * 2**20)\ntime.sleep(600)\n")
+    text = SHELL.format(shell=f"{grow}; true") + VALUE + "trial: {memory_mb: 200}\n"
+    (trial,) = run(text, tmp_path, trials=1).trials
+    assert (trial.state, trial.attributes["ended"]) == ("pruned", "memory")
+
+
+def test_a_printed_target_is_compared_while_it_is_printed(tmp_path: Path) -> None:
+    """Two good trials run to their end; the third prints what is worse and would never end."""
+    shell = "for i in 1 2 3 4 5 6 7 8 9 10; do echo value {x}; done; case {x} in 0.9*) sleep 600;; esac"
+    text = SHELL.format(shell=shell) + VALUE + "pruner: median\nstart: [{x: 0.1}, {x: 0.2}, {x: 0.9}]\n"
+    good, also, bad = run(text, tmp_path, trials=3).trials
+    assert [good.state, also.state] == ["complete", "complete"]
+    assert (bad.state, bad.attributes["ended"]) == ("pruned", "pruner")
+
+
 def test_values_that_break_a_constraint_are_never_run_and_do_not_count(tmp_path: Path) -> None:
     text = SHELL.format(shell="echo value {x}") + VALUE + 'constraints: ["x < 0.3"]\ntuner: {name: random, seed: 0}\n'
     table = run(text, tmp_path, trials=3)

@@ -1,6 +1,6 @@
-"""A run directory for the benchmark: the graph of 50,000 operators, written as a real run writes it.
+"""Runs for the benchmark, written as real runs write them: graphs of many operators, a long curve, a huge tensor.
 
-python e2e/bench_runs.py FOLDER
+python e2e/bench_runs.py FOLDER [--all]      with --all also the graph of 300,000 operators
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from misstep.core.graph import Edge, Node
+from misstep.core.address import Address
+from misstep.core.graph import Edge, Node, TensorKey
 from misstep.core.run import RunInfo, Step
 from misstep.core.stats import HEAD, SUMMARY
 from misstep.store.writing.writer import RunWriter
@@ -55,14 +56,52 @@ def transformer(writer: RunWriter, blocks: int) -> int:
     return index
 
 
-def main() -> None:
-    folder = Path(sys.argv[1])
-    info = RunInfo(name="graph50k", command=("python", "transformer.py"), started=time.time())
-    writer = RunWriter(folder / "missteps" / "graph50k", 0, info)
-    operators = transformer(writer, 3600)
+def network(folder: Path, name: str, blocks: int) -> int:
+    writer = RunWriter(folder / name, 0, RunInfo(name=name, command=("python", "transformer.py"), started=time.time()))
+    operators = transformer(writer, blocks)
     writer.step(Step(number=1, loss=1.0, seconds=1.0), np.zeros(0, HEAD), np.zeros(0, SUMMARY))
     writer.end("finished", 0)
-    print(operators)
+    return operators
+
+
+def curves(folder: Path, steps: int) -> None:
+    """A long training whose last step has 5,040 operators on the line of time."""
+    writer = RunWriter(folder / "curve", 0, RunInfo(name="curve", command=("python",), started=time.time()))
+    operators = transformer(writer, 360)
+    for index in range(operators):
+        writer.add_tensor(TensorKey(index, "output"))
+    for step in range(1, steps + 1):
+        heads, rows = np.zeros(0, HEAD), np.zeros(0, SUMMARY)
+        if step == steps:
+            heads, rows = np.zeros(operators, HEAD), np.zeros(operators, SUMMARY)
+            heads["tensor"] = heads["order"] = np.arange(operators)
+            heads["step"] = step
+            rows["abs_mean"] = np.abs(np.sin(np.arange(operators)))
+            rows["count"] = 100
+        loss = float(np.exp(-step / 3000) + 0.05 * np.sin(step))
+        writer.step(Step(step, loss=loss, seconds=0.01, learning_rate=1e-3, gradient_norm=loss), heads, rows)
+    writer.end("finished", 0)
+
+
+def huge(folder: Path) -> None:
+    writer = RunWriter(folder / "huge", 0, RunInfo(name="huge", command=("python",), started=time.time()))
+    writer.add_node(Node(0, "big", "module", "Linear", order=1))
+    writer.add_tensor(TensorKey(0, "output"))
+    values = np.tile(np.random.default_rng(7).standard_normal((100, 10_000), dtype=np.float32), (100, 1))
+    values[4321, 1234] = np.nan
+    writer.tensor(Address("big", step=1, rank=0), values, "float32", values.shape)
+    writer.step(Step(1, loss=1.0, seconds=1.0), np.zeros(0, HEAD), np.zeros(0, SUMMARY))
+    writer.end("finished", 0)
+
+
+def main() -> None:
+    folder = Path(sys.argv[1]) / "missteps"
+    folder.mkdir(exist_ok=True)
+    print(network(folder, "graph50k", 3600))
+    curves(folder, 10_000)
+    huge(folder)
+    if "--all" in sys.argv:
+        network(folder, "graph300k", 21_500)
 
 
 main()

@@ -32,6 +32,15 @@ try {
     lib.train(where, null, script, { program: "python", name: "other-seed", args: ["-q"], more: ["40", "0", "4"] }),
     lib.train(where, null, "transformer.py", { program: "python", name: "transformer-48", args: ["-q"] }),
   ];
+  copyFileSync(join(lib.ROOT, "examples/torch_slow_loader.py"), join(where, "slow_loader.py"));
+  made.push(
+    lib.train(where, null, "slow_loader.py", {
+      program: "python",
+      name: "slow-loader",
+      args: ["-q", "--level", "off"],
+      env: { MISSTEP_PROFILE: "20:23" },
+    }),
+  );
   await makeStudies(where);
   await twins(where, { program: "python", script: "twins.py" });
   const torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "ranks.py"];
@@ -88,6 +97,7 @@ try {
     "graph-folded": "runs/transformer-48/debug?open=layers",
     "graph-unfolded": "runs/transformer-48/debug?open=layers.1.self_attn;layers.1;∇layers&node=layers.1",
     live: "runs/live/debug",
+    speed: "runs/slow-loader/speed",
     settings: "settings",
     ...studyPages,
     dumps: "runs/log-of-negative/dumps?watch=overflow&tensor=blocks.2/log:output@5%230",

@@ -877,6 +877,74 @@ export interface SourceView {
   code: string;
 }
 
+export interface SpeedAdvice {
+  rule: string;
+  what: string;
+  why: string;
+  threshold: string;
+  predicted: number | null;
+  low: number | null;
+  high: number | null;
+  where: string;
+  tried: boolean;
+}
+
+export interface SpeedOperator {
+  name: string;
+  share: number;
+  phase: string;
+  where: string;
+}
+
+export interface SpeedStage {
+  name: string;
+  share: number;
+  ms: number;
+  where: string;
+  depth: number;
+}
+
+export interface SpeedTrial {
+  name: string;
+  predicted: number | null;
+  before: number | null;
+  after: number | null;
+  kept: boolean;
+  outcome: string;
+}
+
+/** One rank's steps, in columns; milliseconds. */
+export interface SpeedView {
+  rank: number;
+  steps: number[];
+  segments: string[];
+  words: string[];
+  spent: number[][];
+  step: number;
+  p50: number;
+  p90: number;
+  p99: number;
+  first: number;
+  compile: number;
+  data_share: number;
+  empty: number | null;
+  period: number;
+  bound: string;
+  verdict: string;
+  why: string;
+  memory_most: number;
+  loader: string;
+  make: number | null;
+  workers: number | null;
+  advice: SpeedAdvice[];
+  trials: SpeedTrial[];
+  stages: SpeedStage[];
+  operators: SpeedOperator[];
+  profiled: number;
+  unknown: string[];
+  nothing: string;
+}
+
 /** Where a run is. Never dropped. `rev` grows with every change that could make somebody's command wrong. */
 export interface State {
   t: "state";

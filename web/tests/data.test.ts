@@ -154,7 +154,17 @@ test("the scale is its own inverse, and NaN and Inf have inks of their own", () 
     [1, 2, 3],
     [4, 5, 6],
   ]);
-  expect(scaleOf(Float32Array.from([1.2, 1.4, 1.6])).kind).toBe("linear");
+  const near = scaleOf(Float32Array.from([1.2, 1.4, 1.6]));
+  expect([near.kind, near.signed, valueAt(0, near), position(1.6, near)]).toEqual([
+    "linear",
+    false,
+    expect.closeTo(1.2),
+    expect.closeTo(1),
+  ]);
+  const positive = scaleOf(Float32Array.from([0, 0.1, 40]));
+  expect(positive.signed).toBe(false);
+  expect(ink(40, positive, inks as never)).toEqual([0, 0, 9]);
+  expect(ink(-40, positive, inks as never)).toEqual([9, 0, 0]);
 });
 
 describe("ticks and outliers", () => {

@@ -95,6 +95,9 @@ class Listener(Protocol):
         With `update.left` no update came, and what was seen of the step is all there will be.
         """
 
+    def between_steps(self, adapter: Adapter, node: int, tensor: Any) -> None:
+        """Outside of any step this node, of an evaluation, made a NaN of finite inputs."""
+
     def exception(self, adapter: Adapter, error: BaseException, where: str) -> None:
         """The user's own code raised; it goes on rising after this."""
 

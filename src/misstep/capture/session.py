@@ -27,6 +27,7 @@ from misstep.capture.keep.ledger import ledger_of
 from misstep.capture.keep.previous import ReplayWants
 from misstep.capture.live.entry import LiveEntry
 from misstep.capture.replay.replays import Replays
+from misstep.capture.step.between import Between
 from misstep.capture.step.closeness import CLOSE, Closeness
 from misstep.capture.step.conclude import Conclusion
 from misstep.capture.step.judge import Judge, gradient_norm
@@ -70,6 +71,7 @@ class Session:
         self.first_verdict: Verdict | None = None
         self._troubles = Troubles(self)
         self._ending = Ending(self)
+        self.between_steps = Between(self).evaluated
         self.plan = Plan(level=self.settings.level, steps=self.settings.steps, budget=self.settings.budget)
         self.ledger = ledger_of(self.settings.memory_mb)
         """Every tensor that is held, whoever holds it."""
@@ -127,11 +129,7 @@ class Session:
         limit: int | None = None,
         **parameters: Any,
     ) -> Watchpoint:
-        """Ask a question of every matching tensor, from the next step on.
-
-        >>> session.watch("gradient_vanishing", on="encoder.*:grad", abs_mean_lt=1e-9)
-        >>> session.watch("max > 6e4", on="*:output", then="dump")
-        """
+        """Ask a question of every matching tensor, from the next step on: `watch("max > 6e4", on="*:output")`."""
         return self.add_watchpoint(watchpoint(condition, on=on, then=then, limit=limit, **parameters))
 
     def dump(self, pattern: str, *, steps: str = "") -> DumpSpec:

@@ -30,6 +30,7 @@ from misstep.sentences.cli import live as livewords
 from misstep.sentences.cli import migration as migrationwords
 from misstep.sentences.cli import operators as operatorwords
 from misstep.sentences.cli import performance as performancewords
+from misstep.sentences.cli import porting as portingwords
 from misstep.sentences.cli import replay as replaywords
 from misstep.sentences.cli import tune as tunewords
 from misstep.sentences.text import Text, said
@@ -55,6 +56,9 @@ COMMANDS: dict[str, tuple[str, Text]] = {
     "profile": ("misstep.cli.commands.performance.profile", operatorwords.ABOUT_PROFILE),
     "params": ("misstep.cli.commands.migration.params", migrationwords.ABOUT_PARAMS),
     "convert": ("misstep.cli.commands.migration.convert", migrationwords.ABOUT_CONVERT),
+    "scan": ("misstep.cli.commands.migration.scan", portingwords.ABOUT_SCAN),
+    "port": ("misstep.cli.commands.migration.port", portingwords.ABOUT_PORT),
+    "determinism": ("misstep.cli.commands.migration.determinism", portingwords.ABOUT_DETERMINISM),
     "migrate": ("misstep.cli.commands.migration.migrate", migrationwords.ABOUT_MIGRATE),
     "data": ("misstep.cli.commands.migration.data", migrationwords.ABOUT_DATA),
     "dump": ("misstep.cli.commands.live.dump", filewords.ABOUT_DUMP),

@@ -37,13 +37,15 @@ def run_command(
     *,
     tick: Callable[[], None] = lambda: None,
     seconds: float | None = None,
+    directory: str | None = None,
 ) -> int:
     """The command's exit code, 128 + N when signal N killed it. While it runs, `tick` is called every `seconds`.
+    It is started here, or in the `directory` given.
 
     Raises CannotStart when there is no such command.
     """
     with _Signals() as signals:
-        child = _start(list(command), dict(environment))
+        child = _start(list(command), dict(environment), directory)
         signals.send_to(child)
         ended = threading.Event()
         threading.Thread(target=_await, args=(child, ended), name="misstep-wait", daemon=True).start()
@@ -62,14 +64,15 @@ def signal_of(exit_code: int) -> str:
         return ""
 
 
-def _start(command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
+def _start(command: list[str], environment: dict[str, str], directory: str | None) -> subprocess.Popen[bytes]:
     try:
         try:
-            return subprocess.Popen(command, env=environment)
+            return subprocess.Popen(command, env=environment, cwd=directory)
         except OSError as error:
             if error.errno != errno.ENOEXEC:
                 raise
-            return subprocess.Popen(["/bin/sh", *command], env=environment)  # a script without #!, as a shell runs it
+            shell = ["/bin/sh", *command]  # a script without #!, as a shell runs it
+            return subprocess.Popen(shell, env=environment, cwd=directory)
     except FileNotFoundError as error:
         raise CannotStart(error.strerror or str(error), NOT_FOUND) from None
     except OSError as error:

@@ -56,14 +56,15 @@ def changed_settings(left: object, right: object, pairs: Iterable[tuple[Entry, E
     names |= dict.fromkeys((name, name) for name in ours if name.startswith("optimizer") and name in theirs)
     found = []
     for one, other in names:
-        mine, yours = _plain(ours.get(one, {})), _plain(theirs.get(other, {}))
+        mine, yours = plain_settings(ours.get(one, {})), plain_settings(theirs.get(other, {}))
         for setting, value in mine.items():
             if setting in yours and not _equal(value, yours[setting]):
                 found.append(SettingChange(one, setting, value, yours[setting]))
     return tuple(found)
 
 
-def _plain(settings: Mapping[str, str]) -> dict[str, str]:
+def plain_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """Settings in one spelling for both frameworks, without those that change nothing."""
     return {_SAME_WORD.get(name, name): value for name, value in settings.items() if name not in _HARMLESS}
 
 

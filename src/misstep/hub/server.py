@@ -174,6 +174,8 @@ def _quiet_server(app: Any) -> uvicorn.Server:
     """uvicorn without its log and its signal handlers: signals belong to whoever started us."""
     import uvicorn
 
+    from misstep.hub.patience import PatientProtocol
+
     class Server(uvicorn.Server):
         @contextlib.contextmanager
         def capture_signals(self) -> Iterator[None]:
@@ -183,6 +185,7 @@ def _quiet_server(app: Any) -> uvicorn.Server:
         app,
         log_level="warning",
         access_log=False,
+        http=PatientProtocol,
         ws_max_size=1 << 20,
         ws_ping_interval=15.0,
         lifespan="off",

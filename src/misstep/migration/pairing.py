@@ -25,7 +25,7 @@ from misstep.errors import nearest
 from misstep.migration.frameworks.base import Array, Param
 from misstep.migration.layouts import fingerprint, layout_between, layout_of_values
 from misstep.migration.params import Inventory
-from misstep.migration.words import NO_COUNTERPART, path_words, torch_leaf
+from misstep.migration.words import NO_COUNTERPART, NORMS, path_words, torch_leaf
 
 How = Literal["map", "values", "name", "position", "part"]
 
@@ -74,6 +74,11 @@ class Pairing:
     def layers(self) -> dict[str, str]:
         """Layers whose parameters were paired: left path → right path."""
         return {_owner(one.left.name): _owner(one.right.name) for one in self.matches if one.fits}
+
+
+def _constant(one: Param) -> bool:
+    """MindSpore's normalisations without `affine` keep their ones and zeros as parameters that nothing trains."""
+    return one.layer in NORMS and one.trainable is False and _leaf(one.name) in ("gamma", "beta")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +193,7 @@ class _Work:
             (self.free_right, self.free_left, self.pairing.only_right),
         ):
             for one in mine.values():
-                expected = _leaf(one.name) in NO_COUNTERPART
+                expected = _leaf(one.name) in NO_COUNTERPART or _constant(one)
                 into.append(Unmatched(one, expected, "" if expected else _suggestion(one, others)))
         return self.pairing
 

@@ -52,9 +52,13 @@ class LoaderModel:
     consume: float
     """The rest of a step."""
     consume_cpu: float
+    busy_cpu: float
+    """CPU time of both, which is what they ask of the machine; waiting for a core is none."""
     put: float
     receive: float
     cores: float
+    slowed: float
+    """How many times longer than its CPU time a thread wanted a core, while this was measured."""
     others: float
     """Threads of others that want a core."""
     base: float
@@ -114,7 +118,7 @@ class LoaderModel:
         else:
             step = _through(make + self.put * batch * stretch, take, self.receive * batch * stretch, workers, prefetch)
         handing = (self.put + self.receive) if workers else 0.0
-        return step, (self.make_cpu + self.consume_cpu + handing) * batch * stretch / max(step, 1e-9)
+        return step, (self.busy_cpu + handing) * batch * self.slowed * stretch / max(step, 1e-9)
 
 
 def _through(make: Floats, take: float, receive: float, workers: int, prefetch: int) -> float:
@@ -140,15 +144,18 @@ def loader_model(times: StepTimes, pipeline: Pipeline, load: Load | None) -> Loa
     denied = min((load.denied if load is not None else 0.0) * times.mean, rest)
     in_here = pipeline.cpu * asks if not workers else 0.0
     handing = _HANDING_MS + pipeline.batch_bytes / _BYTES_PER_MS
+    training_cpu = max(0.0, times.cpu - in_here - times.own)
     model = LoaderModel(
         make=pipeline.times,
         make_cpu=min(pipeline.cpu + pipeline.delay, pipeline.make),
         consume=max(rest, 1e-3) / asks,
-        consume_cpu=(max(0.0, times.cpu - in_here - times.own) + denied) / asks,
+        consume_cpu=min(training_cpu + denied, max(rest, training_cpu)) / asks,
+        busy_cpu=min(pipeline.cpu, pipeline.make) + training_cpu / asks,
         put=(min(pipeline.put, handing) or handing) if workers else handing,
         receive=pipeline.receive if pipeline.receive is not None else handing / 2,
         cores=load.allowed if load is not None else 1e6,
-        others=_others(load),
+        slowed=_slowed(load),
+        others=0.0,
         base=1.0,
         asks=asks,
         fit=1.0,
@@ -156,6 +163,7 @@ def loader_model(times: StepTimes, pipeline: Pipeline, load: Load | None) -> Loa
         prefetch=prefetch,
     )
     _, busy = model.busy(workers, prefetch)
+    model = replace(model, others=_others(load, busy))
     model = replace(model, base=model.crowd(busy))
     # Our own work delayed the step that was measured, and workers went on meanwhile.
     as_watched = replace(model, consume=model.consume + times.own / asks)
@@ -164,9 +172,15 @@ def loader_model(times: StepTimes, pipeline: Pipeline, load: Load | None) -> Loa
     return replace(model, fit=fit) if 1 - WORST_FIT <= fit <= 1 + WORST_FIT else None
 
 
-def _others(load: Load | None) -> float:
-    """Threads of others that want a core: those that have one, and those that must have kept us waiting."""
+def _slowed(load: Load | None) -> float:
+    if load is None or load.training <= 0:
+        return 1.0
+    return min(20.0, (load.training + load.denied) / load.training)
+
+
+def _others(load: Load | None, ours: float) -> float:
+    """Threads of others that want a core: as many as it takes to slow us as we were, or those seen busy."""
     if load is None:
         return 0.0
-    waiting = load.allowed / max(0.05, 1 - load.denied) - load.own if load.denied > 0.1 else 0.0
-    return max(load.external, waiting)
+    slowed = _slowed(load)
+    return max(load.external, slowed * load.allowed - ours if slowed > 1.1 else 0.0)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from misstep.core.profiles import MARK
+from misstep.adapters.timing.marks import MARK
 from misstep.errors import PerformanceError
 from misstep.sentences.speed import operators as words
 from misstep.store.layout import rank_paths

@@ -86,7 +86,9 @@ class Load:
     seconds: float
 
 
-def pipeline_of(trace: Trace, loaders: list[dict[str, Any]], stages: dict[str, Any] | None) -> Pipeline | None:
+def pipeline_of(
+    trace: Trace, loaders: list[dict[str, Any]], stages: dict[str, Any] | None, folder: str = ""
+) -> Pipeline | None:
     """The loader that made most batches; None when no batch is told of."""
     if not len(trace.batches) or not loaders:
         return None
@@ -113,7 +115,7 @@ def pipeline_of(trace: Trace, loaders: list[dict[str, Any]], stages: dict[str, A
         batch_bytes=int(np.median(whole["bytes"])),
         sample_ms=usual,
         slow=_slow_samples(batches, usual),
-        stages=stages_of(stages),
+        stages=stages_of(stages, folder),
         times=made,
     )
 
@@ -144,7 +146,7 @@ def load_of(records: Records) -> Load | None:
     )
 
 
-def stages_of(told: dict[str, Any] | None) -> tuple[Stage, ...]:
+def stages_of(told: dict[str, Any] | None, folder: str = "") -> tuple[Stage, ...]:
     """What a sample is made of, as a tree in the order of time spent; empty when no sample was looked into."""
     if not told or not told.get("ns") or not told.get("samples"):
         return ()
@@ -157,7 +159,8 @@ def stages_of(told: dict[str, Any] | None) -> tuple[Stage, ...]:
             share = spent[path] / told["ns"]
             if share >= 0.01:
                 ms = spent[path] / told["samples"] / 1e6
-                found.append(Stage(path[-1], min(1.0, share), ms, told["where"].get(path[-1], ""), len(parent)))
+                where = str(told["where"].get(path[-1], "")).removeprefix(folder.rstrip("/") + "/" if folder else "")
+                found.append(Stage(path[-1], min(1.0, share), ms, where, len(parent)))
                 below(path)
 
     below(())

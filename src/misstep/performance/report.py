@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from misstep.errors import PerformanceError
+from misstep.performance.changes import Change
 from misstep.performance.loader_model import WORST_FIT, Prediction, loader_model
 from misstep.performance.pipeline import Load, Pipeline, load_of, pipeline_of
 from misstep.performance.rules import Advice, Facts, all_advice
@@ -56,10 +57,27 @@ def speed_report(run: Run) -> SpeedReport:
     return _report(run, times, slowest, traces[slowest.rank])
 
 
+def expected_step(run: Run, change: Change) -> float | None:
+    """What this change would make of a step of this very run, by the model of its loader; None when that is silent."""
+    if change.kind != "loader" or not {"num_workers", "prefetch_factor"} & set(change.values):
+        return None
+    traces = {rank: read_trace(rank_paths(run.path, rank).trace) for rank in run.ranks}
+    times = [one for rank, trace in traces.items() if (one := step_times(trace.steps, rank)) is not None]
+    if not times:
+        return None
+    slowest = max(times, key=lambda one: one.bare)
+    trace = traces[slowest.rank]
+    pipeline = pipeline_of(trace, [event.facts for event in run.events("loader", slowest.rank)], None)
+    model = loader_model(slowest, pipeline, load_of(trace.loads)) if pipeline is not None else None
+    if model is None:
+        return None
+    return model.predict(change.values.get("num_workers", model.workers), change.values.get("prefetch_factor")).ms
+
+
 def _report(run: Run, times: tuple[StepTimes, ...], slowest: StepTimes, trace: Trace) -> SpeedReport:
     loaders = [event.facts for event in run.events("loader", slowest.rank)]
     told = [event.facts for event in run.events("stages", slowest.rank)]
-    pipeline = pipeline_of(trace, loaders, told[-1] if told else None)
+    pipeline = pipeline_of(trace, loaders, told[-1] if told else None, run.info.directory)
     loader = pipeline.loader if pipeline is not None else (loaders[0] if loaders else None)
     load = load_of(trace.loads)
     model = loader_model(slowest, pipeline, load) if pipeline is not None else None

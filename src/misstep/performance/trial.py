@@ -15,7 +15,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ import numpy as np
 from misstep.capture.attach import child_environment
 from misstep.errors import PerformanceError
 from misstep.performance.changes import Change, as_environment, as_setting
+from misstep.performance.report import expected_step
 from misstep.performance.steps import Floats, steady_ms
 from misstep.sentences.speed import advice as words
 from misstep.sentences.text import Sentence
@@ -59,6 +60,8 @@ class Trial:
 
     name: str
     predicted: float | None
+    expected: float | None
+    """Predicted once more from the first run without the change, on the machine as busy as it is now."""
     before: float | None
     """Milliseconds of a step without the change, measured beside it."""
     after: float | None
@@ -82,14 +85,18 @@ def try_change(
 ) -> Trial:
     """Measure a change on the command of a run; the result is also written into the run's folder."""
     attempts: dict[bool, list[Attempt]] = {False: [], True: []}
+    expected: float | None = None
     order = [with_it for pair in range(pairs) for with_it in ((False, True) if pair % 2 == 0 else (True, False))]
     for number, with_it in enumerate(order, 1):
         progress(number, len(order))
-        attempt = _attempt(run, [change] if with_it else [], steps=steps, seconds=seconds)
+        attempt = run_once(run, [change] if with_it else [], steps=steps, seconds=seconds)
         attempts[with_it].append(attempt)
+        if number == 1 and not with_it and is_run(attempt.path):
+            expected = expected_step(open_run(attempt.path), change)  # before the change is measured
         if with_it and (_died(attempt) or not (attempt.carried_out or change.kind == "environment")):
             break  # a second time would tell nothing new
     trial = judge(change, attempts[False], attempts[True], predicted=predicted, steps=steps, seconds=seconds)
+    trial = replace(trial, expected=expected)
     _write(run, change, trial)
     return trial
 
@@ -109,14 +116,17 @@ def judge(
     after, after_error = _mean([one.ms for one in with_it])
     if open_question is not None or before is None or after is None:
         said = open_question or words.TOO_FEW_STEPS.of(steps=0)
-        return Trial(change.name, predicted, before, after, 0.0, False, said, None)
+        return Trial(change.name, predicted, None, before, after, 0.0, False, said, None)
     noise = 2 * after / before * float(np.hypot(before_error / before, after_error / after))
     gain = 1 - after / before
     if gain > max(LEAST_GAIN, noise):
         said = words.KEPT.of(before=before, after=after, gain=gain)
-        return Trial(change.name, predicted, before, after, noise, True, said, line_of(change))
-    said = words.ROLLED_BACK.of(before=before, after=after, noise=noise)
-    return Trial(change.name, predicted, before, after, noise, False, said, None)
+        return Trial(change.name, predicted, None, before, after, noise, True, said, line_of(change))
+    if -gain > max(LEAST_GAIN, noise):
+        said = words.SLOWER.of(before=before, after=after, loss=-gain)
+    else:
+        said = words.ROLLED_BACK.of(before=before, after=after, noise=noise)
+    return Trial(change.name, predicted, None, before, after, noise, False, said, None)
 
 
 def line_of(change: Change) -> Sentence:
@@ -136,6 +146,7 @@ _CODE = {
     "autocast": 'with torch.autocast("cpu", dtype=torch.{autocast}): output = model(x)',
     "channels_last": "model.to(memory_format=torch.channels_last); x = x.to(memory_format=torch.channels_last)",
     "compile": "model = torch.compile(model)",
+    "bucket_cap_mb_list": "DistributedDataParallel(…, bucket_cap_mb_list={bucket_cap_mb_list})",
     "mode": "mindspore.set_context(mode=…)  # {mode}",
     "jit_level": 'mindspore.set_context(jit_config={{"jit_level": "{jit_level}"}})',
     "sink": "model.train(…, dataset_sink_mode={sink})",
@@ -155,7 +166,7 @@ def results_of(run: Path) -> list[dict[str, Any]]:
 # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _attempt(run: Run, changes: list[Change], *, steps: int, seconds: float) -> Attempt:
+def run_once(run: Run, changes: list[Change], *, steps: int, seconds: float) -> Attempt:
     if not run.info.command:
         raise PerformanceError(words.NO_COMMAND.of(run=run.name))
     started = run.info.command
@@ -256,6 +267,7 @@ def _write(run: Run, change: Change, trial: Trial) -> None:
         "kind": change.kind,
         "values": change.values,
         "predicted": trial.predicted,
+        "expected": trial.expected,
         "before": trial.before,
         "after": trial.after,
         "noise": trial.noise,

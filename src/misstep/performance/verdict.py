@@ -33,6 +33,9 @@ def data_verdict(
 ) -> DataVerdict:
     """`best`: the fastest step the model knows of, None without a model."""
     share = times.share("data")
+    if pipeline is not None and not pipeline.workers and times.bare > 0:
+        # Made on the training thread: what others' load costs there, it costs in every other part of a step too.
+        share = max(0.0, share - pipeline.delay * max(1.0, times.asks) / times.bare)
     if share <= WAITS:
         return DataVerdict("fine", words.FINE.of(share=share))
     if pipeline is not None and pipeline.workers and times.empty is not None and times.empty <= EMPTY:

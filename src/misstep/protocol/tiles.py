@@ -90,8 +90,8 @@ def _blockwise(strip: Array, pool: int, reduce: np.ufunc) -> Array:
     lines = [reduce.reduce(strip[:whole].reshape(-1, pool, strip.shape[1]), axis=1)] if whole else []
     if whole < len(strip):
         lines.append(reduce.reduce(strip[whole:], axis=0, keepdims=True))
-    pooled: Array = reduce.reduceat(np.concatenate(lines), np.arange(0, strip.shape[1], pool), axis=1)
-    return pooled
+    whole_lines = np.concatenate(lines)
+    return np.asarray(reduce.reduceat(whole_lines, np.arange(0, strip.shape[1], pool), axis=1))
 
 
 def statistics(array: Array) -> TensorStats:

@@ -30,7 +30,7 @@ from misstep.protocol.views import (
 )
 from misstep.sentences.text import in_both, only_english
 
-LINK_PROTOCOL = 1
+LINK_PROTOCOL = 2
 LARGEST_HEADER = 16 << 20
 LARGEST_DATA = 256 << 20
 
@@ -62,7 +62,6 @@ class Standing(msgspec.Struct, omit_defaults=True):
 
 class Introduce(Words, tag="introduce"):
     proto: int
-    token: str
     run: str
     directory: str
     rank: int

@@ -15,6 +15,10 @@ BAD = Text("{kinds:list} of {count:count}", "{count:count} 个元素中有 {kind
 REST = Text("the rest {low:number} … {high:number}", "其余 {low:number} … {high:number}")
 SPREAD = Text("{low:number} … {high:number}, mean {mean:number}", "{low:number} … {high:number}，均值 {mean:number}")
 EMPTY = Text("empty", "空")
+BAD_EVALUATION = Text(
+    "evaluation after step {step}: {op} gave {description:sentence} at {place}",
+    "轮次 {step} 之后的评估：{op} 得到 {description:sentence}，位置 {place}",
+)
 BAD_AT_THE_END = Text("at the end of the run: {description:sentence}", "训练结束时：{description:sentence}")
 
 # ── why a watchpoint hit ─────────────────────────────────────────────────────────────────────────────────────────────

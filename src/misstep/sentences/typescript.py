@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from misstep.sentences.language import LANGUAGES, Language
-from misstep.sentences.page import control, crash, diagnose, general, held, looking, runs, study
+from misstep.sentences.page import control, crash, diagnose, general, held, looking, runs, speed, study
 from misstep.sentences.text import Text
 
 WEB = Path(__file__).resolve().parents[3] / "web" / "src"
@@ -20,6 +20,7 @@ DICTIONARIES: dict[str, dict[str, Text]] = {
     "i18n/": {**general.WORDS, **control.WORDS, **looking.WORDS, **runs.WORDS, **crash.WORDS, **diagnose.WORDS},
     "held/words.": held.WORDS,
     "study/words.": study.WORDS,
+    "speed/words.": speed.WORDS,
 }
 """By where the page keeps them: its own words, and those fetched with a page of their own."""
 

@@ -2,6 +2,7 @@
 
     missteps/2026-11-15T18-04-05-fox/
     ├── run.json                        what was run, where, with which versions
+    ├── labels.json                     what people say of it (labels.py)
     └── rank-0/
         ├── journal.jsonl               what happened, in order
         ├── graph.jsonl                 nodes, tensors, shapes and edges, by their index

@@ -32,7 +32,8 @@ class Listed:
 
 
 class RunListing:
-    """The runs of one folder; may be asked from several threads."""
+    """The runs of one folder. May be asked from several threads: nobody waits for another who reads all of them, and
+    what two read at once is the same."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -41,24 +42,21 @@ class RunListing:
 
     def all(self) -> list[Listed]:
         """Every run, the newest first."""
-        with self._lock:
-            directories = run_directories(self.folder)
-            self._known = {path: self._listed(path) for path in directories}
-            return sorted(self._known.values(), key=lambda one: one.summary.started, reverse=True)
+        with self._lock:  # two who ask for all at once read them once; who asks for few does not wait
+            listed = {path: self._listed(path) for path in run_directories(self.folder)}
+            self._known = listed
+        return sorted(listed.values(), key=lambda one: one.summary.started, reverse=True)
 
     def newest(self, count: int) -> tuple[list[Listed], int]:
         """Those whose directories were begun last, and how many there are: enough for a screen, before all are read."""
         directories = sorted(run_directories(self.folder), key=_begun, reverse=True)
-        with self._lock:
-            some = [self._listed(path) for path in directories[:count]]
-            self._known.update({one.summary.path: one for one in some})
+        some = [self.one(path) for path in directories[:count]]
         return sorted(some, key=lambda one: one.summary.started, reverse=True), len(directories)
 
     def one(self, path: Path) -> Listed:
         """One run of the folder, as it is now."""
-        with self._lock:
-            listed = self._known[path] = self._listed(path)
-            return listed
+        listed = self._known[path] = self._listed(path)
+        return listed
 
     def paths(self) -> list[Path]:
         """Where every run lies, none of them read."""

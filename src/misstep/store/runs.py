@@ -21,6 +21,7 @@ from misstep.store.boundary import plain_name
 from misstep.store.codec import decode, encode, from_json, to_json
 from misstep.store.journal import unseal
 from misstep.store.layout import RUN_FILE, RUN_VARIABLE, is_run, rank_paths, ranks_in
+from misstep.store.modes import directory_mode, file_mode, make_run_directory
 from misstep.store.reading.liveness import birth_of, process_exists, writer_lives
 from misstep.store.stepline import steps_before
 from misstep.store.writing.scrubbed import scrubber
@@ -70,7 +71,7 @@ def new_run_directory(base: Path | str | None = None, name: str = "") -> Path:
     folder = _folder(base).absolute()
     try:
         if given:
-            Path(given).mkdir(parents=True, exist_ok=True)
+            make_run_directory(Path(given))
         else:
             folder.mkdir(parents=True, exist_ok=True)
             return _agreed_directory(folder, name) if _has_siblings() else _fresh_directory(folder, name)
@@ -86,7 +87,7 @@ def write_run_file(directory: Path, info: RunInfo) -> None:
         return
     draft = directory / f".{RUN_FILE}.{socket.gethostname()}.{os.getpid()}"
     try:
-        with open(draft, "wb") as file:
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, file_mode()), "wb") as file:
             file.write(to_json(scrubber().plain(encode(info, defaults=True))) + b"\n")
             file.flush()
             os.fsync(file.fileno())
@@ -349,7 +350,7 @@ def _fresh_directory(folder: Path, name: str) -> Path:
         numbered = name if attempt == 1 else f"{name}-{attempt}"
         directory = folder / (numbered if name else _fresh_name())
         try:
-            directory.mkdir()
+            directory.mkdir(mode=directory_mode())
             return directory
         except FileExistsError:
             attempt += 1

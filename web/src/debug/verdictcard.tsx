@@ -1,7 +1,8 @@
 // The answer at the top of the debugger: what went wrong, what speaks for it, the line of code, and what to do next.
 import { signal } from "@preact/signals";
+import { api } from "../base";
 import { count } from "../format/number";
-import { said, t } from "../i18n";
+import { lang, said, t } from "../i18n";
 import { keyOf } from "../state/debug";
 import { remember, remembered } from "../state/remembered";
 import { change, currentLink, link } from "../state/route";
@@ -130,6 +131,16 @@ function Actions({ of }: { of: VerdictView }) {
         <Icon name="copy" />
         {t("verdict.report")}
       </button>
+      <a
+        class="button"
+        download
+        title={t("verdict.saveHelp")}
+        href={api(`runs/${encodeURIComponent(runName.value)}/report`, { lang: lang.value })}
+        data-test="save-report"
+      >
+        <Icon name="download" />
+        <span class="hidden-visually">{t("verdict.saveHelp")}</span>
+      </a>
       <button
         class="plain"
         aria-expanded={!small.value}

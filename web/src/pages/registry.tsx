@@ -42,6 +42,13 @@ export const PAGES: readonly PageEntry[] = [
     Page: lazy(() => import("./ranks").then((one) => one.RanksPage)),
   },
   {
+    name: "speed",
+    icon: "speed",
+    of: "run",
+    key: "v",
+    Page: lazy(() => import("./speed").then((one) => one.SpeedPage)),
+  },
+  {
     name: "diagnose",
     icon: "diagnose",
     of: "run",

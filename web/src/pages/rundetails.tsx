@@ -1,6 +1,7 @@
 // What a run was: command, versions, settings; with a second run only what differs.
 import { signal, useSignalEffect } from "@preact/signals";
 import { useRef } from "preact/hooks";
+import { api } from "../base";
 import { count, seconds } from "../format/number";
 import { moment } from "../format/time";
 import { lang, t } from "../i18n";
@@ -64,6 +65,15 @@ export function RunDetails({ run, other }: { run: string; other: string }) {
           <a class="button" href={link(["runs", run, "scalars"])}>
             <Icon name="scalars" />
             {t("page.scalars")}
+          </a>
+          <a
+            class="button"
+            download
+            title={t("verdict.saveHelp")}
+            href={api(`runs/${encodeURIComponent(run)}/report`, { lang: lang.value })}
+          >
+            <Icon name="download" />
+            <span class="hidden-visually">{t("verdict.saveHelp")}</span>
           </a>
         </header>
         <div class="scroll grow pad column gap" tabIndex={0}>

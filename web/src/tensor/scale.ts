@@ -1,11 +1,11 @@
-// Values to colours. Signed: blue – surface – red, on a symlog scale; errors: surface to blue. Magenta and yellow are for
+// Values to colours. Both signs: blue – surface – red, on a symlog scale; one sign, and errors: surface to blue. Magenta and yellow are for
 // NaN and Inf alone, so that neither can be mistaken for a value.
 import { plainNumber, type Values } from "../net/values";
 
 export type Rgb = [number, number, number];
 
 export interface Scale {
-  /** symlog around zero; or linear around the middle, for values of one sign that differ by less than ten times. */
+  /** symlog around zero; or linear from one end to the other, for values of one sign that differ by less than ten times. */
   kind: "symlog" | "linear";
   signed: boolean;
   /** Below this magnitude the scale is linear: the 1st percentile of what is not zero. */
@@ -13,7 +13,7 @@ export interface Scale {
   /** Above this it is clipped: the 99.9th percentile. */
   clip: number;
   clipped: boolean;
-  /** The middle of a linear scale. */
+  /** Where a linear scale begins. */
   centre: number;
 }
 
@@ -27,36 +27,37 @@ export interface Inks {
 
 export function scaleOf(values: Values, unsigned = false): Scale {
   const sizes: number[] = [];
-  let negative = false;
-  let mixed = false;
+  let [negative, positive, zero] = [false, false, false];
   const stride = Math.max(1, Math.floor(values.length / 65_536));
   for (let at = 0; at < values.length; at += stride) {
     const x = plainNumber(values[at]);
     if (!Number.isFinite(x)) continue;
-    mixed ||= x === 0 || (sizes.length > 0 && x < 0 !== negative);
+    zero ||= x === 0;
     if (x === 0) continue;
     negative ||= x < 0;
+    positive ||= x > 0;
     sizes.push(Math.abs(x));
   }
   const common = { kind: "symlog" as const, centre: 0 };
   if (!sizes.length) return { ...common, signed: !unsigned, linear: 1e-12, clip: 1, clipped: false };
   sizes.sort((a, b) => a - b);
-  if (!unsigned && !mixed && sizes[sizes.length - 1] < 10 * sizes[0] && sizes[sizes.length - 1] > sizes[0]) {
-    const middle = (sizes[0] + sizes[sizes.length - 1]) / 2;
+  const [least, greatest] = [sizes[0], sizes[sizes.length - 1]];
+  if (!unsigned && !zero && negative !== positive && greatest < 10 * least && greatest > least) {
+    const way = negative ? -1 : 1;
     return {
       kind: "linear",
-      signed: true,
+      signed: false,
       linear: 1,
-      clip: (sizes[sizes.length - 1] - sizes[0]) / 2,
+      clip: way * (greatest - least),
       clipped: false,
-      centre: negative ? -middle : middle,
+      centre: way * least,
     };
   }
   const most = sizes[sizes.length - 1];
   const clip = sizes.length > 2000 ? sizes[Math.floor((sizes.length - 1) * 0.999)] : most;
   return {
     ...common,
-    signed: negative || !unsigned,
+    signed: negative,
     linear: Math.max(sizes[Math.floor(sizes.length * 0.01)], clip * 1e-9),
     clip,
     clipped: clip < most,
@@ -83,7 +84,8 @@ export function ink(x: number, scale: Scale, inks: Inks): Rgb {
   if (Number.isNaN(x)) return inks.nan;
   if (!Number.isFinite(x)) return inks.inf;
   const share = position(x, scale);
-  return mix(inks.neutral, share < 0 || !scale.signed ? inks.cold : inks.hot, Math.abs(share));
+  // A scale is made of what was in sight first: a value of the other sign, met later, has the other hue all the same.
+  return mix(inks.neutral, share < 0 === scale.signed ? inks.cold : inks.hot, Math.abs(share));
 }
 
 export function mix(a: Rgb, b: Rgb, share: number): Rgb {

@@ -19,6 +19,12 @@ const PATHS = {
     <path d="M2.5 2.5h3v3h-3zM6.5 2.5h3v3h-3zM10.5 2.5h3v3h-3zM2.5 6.5h3v3h-3zM6.5 6.5h3v3h-3zM2.5 10.5h3v3h-3zM6.5 10.5h3v3h-3zM10.5 10.5h3v3h-3z" />
   ),
   studies: <path d="M2.5 13.5v-11M2.5 13.5h11M5 10.5v.01M7 6.5v.01M9 9v.01M11 4v.01M12.5 7.5v.01" stroke-width="1.8" />,
+  speed: (
+    <>
+      <circle cx="8" cy="8.500" r="5.500" />
+      <path d="M8 5.200v3.300l2.300 1.500M6.300 1.500h3.400" />
+    </>
+  ),
   ranks: <path d="M2.5 3h4.5v4H2.5zM9 3h4.5v4H9zM2.5 9.5h4.5v4H2.5zM9 9.5h4.5v4H9z" />,
   diagnose: <path d="M8 2.500v11M2.500 8h11" stroke-width="2" />,
   crash: <path d="M8 1.8 14.4 13.5H1.6zM8 6v3.6M8 11.6v.1" />,

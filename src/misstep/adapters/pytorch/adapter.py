@@ -202,9 +202,7 @@ class PyTorchAdapter(Defaults):
 
     def take_over(self, replayed: Replayed) -> None:
         """From here on the step under way is what its replay showed."""
-        self.frame = self.seer.frame = replayed.frame
-        self.seer.begin()
-        self.modules.begin_step()
+        self._look_into(replayed.frame)
         self.gradient_rows = dict(replayed.gradient_rows)
         self.compiled.shadowed()
 
@@ -247,8 +245,7 @@ class PyTorchAdapter(Defaults):
 
     def _forked(self) -> None:
         """A forked child (a data loader's worker) is nobody's training."""
-        self.inert = True
-        self.operators.on = False
+        self.inert, self.operators.on = True, False
 
     def go_live(self) -> None:
         if get_worker_info() is not None:
@@ -262,11 +259,14 @@ class PyTorchAdapter(Defaults):
             self.listener.going_live(self)
             self.clock.back(goes_on_with)
 
-    def begin_step(self) -> None:
-        self.frame = self.seer.frame = self.listener.frame
+    def _look_into(self, frame: Frame) -> None:
+        self.frame = self.seer.frame = frame
         self.seer.begin()
         self.modules.begin_step()
         self.operators.begin_step()
+
+    def begin_step(self) -> None:
+        self._look_into(self.listener.frame)
         self.compiled.begin_step()
         self.gradient_rows = {}
 

@@ -16,7 +16,7 @@ from torch.overrides import TorchFunctionMode
 from torch.profiler import ProfilerActivity, profile
 
 from misstep.adapters.pytorch.names import source_line, user_frame
-from misstep.core.profiles import MARK
+from misstep.adapters.timing.marks import MARK
 
 
 class Profiling:

@@ -43,6 +43,10 @@ def carry_out(told: dict[str, Any], tell: Tell) -> None:
     for name in ("fused", "foreach"):
         if name in knobs:
             _change_optimizers(name, bool(knobs[name]), tell)
+    if "bucket_cap_mb_list" in knobs or "gradient_times" in knobs:
+        from misstep.adapters.pytorch.reducing import change_buckets
+
+        change_buckets(knobs.get("bucket_cap_mb_list"), tell, times=bool(knobs.get("gradient_times")))
     wrappers = [partial(_WRAPPERS[name], value=value) for name, value in knobs.items() if name in _WRAPPERS]
     if wrappers:
         _change_network(wrappers, knobs, tell)

@@ -43,7 +43,7 @@ class QuietListener:
     def _nothing(self, *facts: Any) -> None:
         """Nobody is to know."""
 
-    going_live = initial = at_node = before_update = after_update = step_done = exception = _nothing
+    going_live = initial = at_node = before_update = after_update = step_done = between_steps = exception = _nothing
 
 
 @dataclass(frozen=True, slots=True)

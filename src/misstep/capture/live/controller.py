@@ -335,11 +335,10 @@ class Controller:
 
     # ── telling ──
 
-    def _introduce(self, token: str) -> Introduce:
+    def _introduce(self) -> Introduce:
         directory = self.session.run_directory
         return Introduce(
             proto=LINK_PROTOCOL,
-            token=token,
             run=directory.name if directory else f"pid-{os.getpid()}",
             directory=str(directory) if directory else "",
             rank=self.session.rank,

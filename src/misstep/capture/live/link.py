@@ -7,7 +7,6 @@ hub is known: from the settings, or from a `hub.json` that a hub started later h
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import socket
@@ -17,8 +16,8 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
+from misstep.protocol.handshake import ANSWER_BYTES, Caller
 from misstep.protocol.wire import (
-    HUB_FILE,
     Accepted,
     Beat,
     Frames,
@@ -33,6 +32,7 @@ from misstep.protocol.wire import (
     frame,
     read_from_hub,
 )
+from misstep.store.hubcard import read_card
 
 STEPS_WAITING = 512
 BYTES_WAITING = 64 << 20
@@ -48,7 +48,7 @@ class Link:
     def __init__(
         self,
         *,
-        introduce: Callable[[str], Introduce],
+        introduce: Callable[[], Introduce],
         received: Callable[[FromHub], None],
         changed: Callable[[bool], None],
         address: str = "",
@@ -157,11 +157,9 @@ class Link:
         """(address, token): of a hub that left its card in the run directory, and of the settings."""
         found = [self._given] if self._given is not None else []
         if self._directory is not None:
-            try:
-                card = json.loads((self._directory / HUB_FILE).read_text(encoding="utf-8"))
-                found.insert(0, (str(card["link"]), str(card["token"])))
-            except (OSError, ValueError, KeyError, TypeError):
-                pass
+            card = read_card(self._directory)
+            if card is not None and card.link:
+                found.insert(0, (card.link, card.token))
         return list(dict.fromkeys(found))
 
     def _converse(self, address: str, token: str) -> bool:
@@ -172,7 +170,9 @@ class Link:
             return False
         try:
             connection.settimeout(5.0)
-            connection.sendall(frame(self._introduce(token)))
+            if not _sure_of_each_other(connection, token):
+                return False
+            connection.sendall(frame(self._introduce()))
             frames = Frames()
             first = self._first(connection, frames)
             if not isinstance(first[0], Accepted):
@@ -279,6 +279,23 @@ class Link:
         poller.register(self._wake_read, select.POLLIN)
         if poller.poll(1000 * seconds):
             self._drain()
+
+
+def _sure_of_each_other(connection: socket.socket, token: str) -> bool:
+    """Nothing is told to who does not know the token, not even that there is one."""
+    caller = Caller(token)
+    connection.sendall(caller.hello)
+    answer = b""
+    while len(answer) < ANSWER_BYTES:
+        data = connection.recv(ANSWER_BYTES - len(answer))
+        if not data:
+            return False
+        answer += data
+    reply = caller.reply(answer)
+    if reply is None:
+        return False
+    connection.sendall(reply)
+    return True
 
 
 def connect(address: str) -> socket.socket:

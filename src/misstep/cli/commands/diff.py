@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,10 +12,13 @@ from misstep.cli.command import command as define
 from misstep.cli.command import json_option, option
 from misstep.cli.render.json import print_json
 from misstep.cli.render.text import terminal
+from misstep.sentences import losses as losswords
 from misstep.sentences.cli import files as filewords
 
 if TYPE_CHECKING:
+    from misstep.compare.loss_causes import LossCause
     from misstep.compare.loss_logs import LossCurve
+    from misstep.compare.losses import LossComparison
     from misstep.compare.result import Comparison
 
 DIFFERS = 3
@@ -93,11 +97,36 @@ def _losses(left: str, right: str, *, tags: tuple[str, str], as_json: bool) -> i
     from misstep.compare.losses import compare_losses
 
     found = compare_losses(_curve(left, tags[0]), _curve(right, tags[1]))
+    named = _causes(left, right, found)
     if as_json:
-        print_json(found)
+        print_json({**asdict(found), "causes": [asdict(one) for one in named]})
     else:
         click.echo(found.summary())
+        for one in named:
+            where = {"left": left, "right": right} if one.kind == "forward" else {}
+            click.echo("  " + losswords.CAUSES[one.kind](**{**asdict(one), **where}))
     return 0 if found else DIFFERS
+
+
+def _causes(left: str, right: str, found: LossComparison) -> list[LossCause]:
+    """Only runs of ours say more than their losses."""
+    from misstep.compare.loss_causes import Side, causes
+    from misstep.compare.setups import plain_settings
+    from misstep.store.foreign.mindspore.summary import looks_like_summary
+    from misstep.store.reading.reader import open_run
+
+    sides = []
+    for given in (left, right):
+        path = Path(given)
+        if path.is_file() or looks_like_summary(path):
+            return []
+        run = open_run(given)
+        settings: dict[str, str] = {}
+        for node in run.graph().nodes:
+            if node.name.startswith("optimizer"):
+                settings |= plain_settings(node.settings)
+        sides.append(Side(run.steps(), settings))
+    return causes(sides[0], sides[1], found)
 
 
 def _curve(given: str, tag: str) -> LossCurve:

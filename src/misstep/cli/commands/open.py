@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import webbrowser
 from pathlib import Path
 from urllib.parse import quote
 
@@ -10,6 +9,7 @@ import click
 
 import misstep.sentences.language as i18n
 from misstep.cli import FINE
+from misstep.cli.browser import open_page
 from misstep.cli.command import command as define
 from misstep.cli.command import dir_option, json_option, option
 from misstep.cli.commands.live.record import record_of
@@ -105,7 +105,7 @@ def _serve(path: Path) -> int:
         with start_hub(bundle.run.path.parent) as hub:
             page = f"{hub.url}/runs/{quote(bundle.run.name)}/crash/{quote(bundle.kind)}#token={hub.token}"
             click.echo(crashwords.SERVING(page=page))
-            webbrowser.open(page)
+            open_page(page)
             try:
                 hub.wait()
             except KeyboardInterrupt:

@@ -14,10 +14,13 @@ from misstep.cli.command import command as define
 from misstep.cli.command import dir_option, json_option, option
 from misstep.cli.commands.run import launch
 from misstep.cli.render.json import print_json
+from misstep.cli.render.report import called
 from misstep.errors import ReplayError
 from misstep.sentences.cli import replay as replaywords
 from misstep.settings import Settings
+from misstep.store.layout import RUN_FILE
 from misstep.store.reading.reader import Run, open_run
+from misstep.store.runs import new_run_directory
 
 
 @define(
@@ -42,25 +45,30 @@ def command(run: str, *, rank: int | None, as_json: bool, directory: str | None)
         )
     started = opened.info.command
     words = tuple(shlex.split(started[0])) if len(started) == 1 else started
-    again = replay_capsule(words, capsule, directory=directory, quiet=as_json)
+    again = replay_capsule(words, capsule, opened.info.directory, directory=directory, quiet=as_json)
     facts = replay_facts(again, capsule)
     if as_json:
         print_json(facts)
     elif facts["exact"]:
-        click.echo(replaywords.REPLAYED(step=facts["step"], exact=facts["exact"]))
+        click.echo(replaywords.REPLAYED(step=facts["step"], exact=facts["exact"], run=called(again.path, again.name)))
     else:
-        click.echo(replaywords.NOT_REPLAYED(step=facts["step"]), err=True)
+        click.echo(replaywords.NOT_REPLAYED(step=facts["step"], run=called(again.path, again.name)), err=True)
     if not facts["exact"]:
         return FAILED
     return FINE if facts["exact"] == "exact" else DIFFERS
 
 
-def replay_capsule(started: tuple[str, ...], capsule: Path, *, directory: str | None, quiet: bool) -> Run:
-    """Start the command again with a capsule; the new run."""
+def replay_capsule(started: tuple[str, ...], capsule: Path, where: str, *, directory: str | None, quiet: bool) -> Run:
+    """Start the command again, where it was started, with a capsule; the run that it made."""
     given: dict[str, Any] = {"dir": directory, "level": "op", "capsule": str(capsule.absolute())}
     settings = Settings.load(**given)
-    launch(started, settings, {name for name, value in given.items() if value is not None}, quiet=quiet, ui=False)
-    return open_run("last", directory)
+    chosen = {name for name, value in given.items() if value is not None}
+    run = new_run_directory(settings.dir, settings.name)
+    there = where if where and Path(where).is_dir() else None
+    code = launch(started, settings, chosen, quiet=quiet, ui=False, run=run, directory=there)
+    if not (run / RUN_FILE).is_file():
+        raise ReplayError(replaywords.NOTHING_RAN.of(command=shlex.join(started), directory=there or ".", code=code))
+    return open_run(str(run), directory)
 
 
 def replay_facts(run: Run, capsule: Path) -> dict[str, Any]:

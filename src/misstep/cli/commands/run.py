@@ -34,6 +34,7 @@ from misstep.sentences.cli import general as words
 from misstep.sentences.cli import live as livewords
 from misstep.sentences.cli import replay as replaywords
 from misstep.settings import BY_NAME, Settings
+from misstep.store.modes import make_run_directory
 from misstep.store.runs import new_run_directory
 from misstep.store.scratch import remove_scratch
 
@@ -99,9 +100,18 @@ def command(
     return launch(command, settings, {k for k, v in chosen.items() if v is not None}, quiet=quiet, ui=not no_ui)
 
 
-def launch(command: tuple[str, ...], settings: Settings, given: set[str], *, quiet: bool, ui: bool) -> int:
-    """Run the command under misstep; its exit code."""
-    run = new_run_directory(settings.dir, settings.name)
+def launch(
+    command: tuple[str, ...],
+    settings: Settings,
+    given: set[str],
+    *,
+    quiet: bool,
+    ui: bool,
+    run: Path | None = None,
+    directory: str | None = None,
+) -> int:
+    """Run the command under misstep, recorded in `run` and started in `directory` where given; its exit code."""
+    run = run or new_run_directory(settings.dir, settings.name)
     made = _identity(run)
     progress = Progress(run)
     kills = MemoryKills()
@@ -110,9 +120,9 @@ def launch(command: tuple[str, ...], settings: Settings, given: set[str], *, qui
     if ui:
         environment.update(hub_for_run(run, settings))
     try:
-        code = run_command(
-            command, environment, tick=_drawing(progress, line), seconds=REDRAW_SECONDS if line is not None else None
-        )
+        seconds = REDRAW_SECONDS if line is not None else None
+        tick = _drawing(progress, line)
+        code = run_command(command, environment, tick=tick, seconds=seconds, directory=directory)
     except CannotStart as error:
         _remove_if_empty(run)
         return _explain(command, error)
@@ -174,7 +184,8 @@ def hub_for_run(run: Path, settings: Settings) -> dict[str, str]:
         _say(str(error))
         return {}
     atexit.register(hub.stop)
-    _say(livewords.OPEN(page=hub.page))
+    # A log is read by others: there the address alone, and `misstep ui --open` finds the rest.
+    _say(livewords.OPEN(page=hub.page if sys.stderr.isatty() else hub.url))
     return hub.environment()
 
 
@@ -214,7 +225,7 @@ def hiding_flag(command: tuple[str, ...]) -> str:
 def _why_not_there(run: Path) -> str:
     """Why the run directory could not be made; empty when it is there."""
     try:
-        run.mkdir(parents=True, exist_ok=True)
+        make_run_directory(run)
     except OSError as error:
         return error.strerror or str(error)
     return ""

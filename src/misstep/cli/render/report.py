@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from misstep.errors import MisstepError
 from misstep.sentences.cli import crash as crashwords
 from misstep.sentences.cli import diagnose as diagnosewords
 from misstep.sentences.cli import general as words
+from misstep.settings import Settings
 
 WARNINGS_TOLD = 3
 
@@ -45,7 +47,7 @@ def report_run(
     say(words.WATCHED(steps=count_steps(steps), hits=count_hits(progress.hits), directory=_short(progress.run)))
     if record is not None:
         say(crashwords.MADE(path=_short(record)))
-    say(words.NEXT(command="misstep open last" if record is not None else "misstep show last"))
+    say(words.NEXT(command=f"misstep {'show' if record is None else 'open'} {called(progress.run, 'last')}"))
 
 
 def _tell_why(run: Path, say: Callable[[str], None]) -> None:
@@ -79,6 +81,11 @@ def what_was_seen(seen: Seen, *, by_severity: Mapping[str, int], verdict: bool) 
         yield words.LOST_SIGHT(count=f"{seen.lost:,}")
     elif seen.broken_off:
         yield words.BROKEN_OFF(steps=count_steps(seen.steps))
+
+
+def called(run: Path, name: str) -> str:
+    """How the run is called in a command that works as printed: by `name` only where names are looked for."""
+    return name if run.parent.absolute() == Path(Settings.load().dir).absolute() else shlex.quote(_short(run))
 
 
 def _short(directory: Path) -> str:

@@ -15,6 +15,10 @@ _LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 
 
 def print_sarif(rules: Iterable[tuple[str, str, str]], results: Iterable[tuple[str, str, str, str, int, int]]) -> None:
+    click.echo(sarif(rules, results))
+
+
+def sarif(rules: Iterable[tuple[str, str, str]], results: Iterable[tuple[str, str, str, str, int, int]]) -> str:
     """Rules are (id, text, severity); results are (rule, severity, text, path, line, column)."""
     driver = {
         "name": "misstep",
@@ -45,4 +49,4 @@ def print_sarif(rules: Iterable[tuple[str, str, str]], results: Iterable[tuple[s
         for rule, severity, text, path, line, column in results
     ]
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": found}]}
-    click.echo(json.dumps(log, indent=2, ensure_ascii=False))
+    return json.dumps(log, indent=2, ensure_ascii=False)

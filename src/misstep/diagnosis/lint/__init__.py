@@ -9,18 +9,17 @@ resolve. `# misstep: ignore[rule]` on its line switches a rule off.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from misstep.diagnosis.lint import rules  # noqa: F401  (registers them)
 from misstep.diagnosis.lint.rule import RULES, Remark, Rule, remarks_of
-from misstep.diagnosis.lint.source import Source, parse_source, read_source
+from misstep.diagnosis.lint.source import Source, parse_source, python_files, read_source
 from misstep.errors import LintError, nearest
 from misstep.sentences.advice import lint as sentences
 
 __all__ = ["RULES", "LintError", "Remark", "Report", "Rule", "lint_paths", "lint_text"]
-_SKIPPED = frozenset({".git", ".venv", "venv", "node_modules", "__pycache__", "site-packages", "build", "missteps"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ def lint_paths(paths: Iterable[str | Path], *, only: Sequence[str] = (), without
     unread: list[str] = []
     others: dict[str, Source | None] = {}
     files = 0
-    for path, named in _files(paths):
+    for path, named in python_files(paths):
         try:
             source = read_source(path, others)
         except LintError as error:
@@ -78,14 +77,3 @@ def choose(only: Sequence[str], without: Sequence[str]) -> list[Rule]:
 def _ignored(source: Source, remark: Remark) -> bool:
     off = source.ignored.get(remark.line)
     return off is not None and (not off or remark.rule in off)
-
-
-def _files(paths: Iterable[str | Path]) -> Iterator[tuple[Path, bool]]:
-    for given in paths:
-        path = Path(given)
-        if not path.is_dir():
-            yield path, True
-            continue
-        for found in sorted(path.rglob("*.py")):
-            if not _SKIPPED & set(found.relative_to(path).parts):
-                yield found, False

@@ -14,7 +14,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -40,6 +40,7 @@ NETWORK_BASES = frozenset(
 FORWARD = ("forward", "construct")
 MOST_HOPS = 8
 """Assignments followed before a value counts as unknown: enough for real code, and an end for `a = b; b = a`."""
+_SKIPPED = frozenset({".git", ".venv", "venv", "node_modules", "__pycache__", "site-packages", "build", "missteps"})
 _IGNORE = re.compile(r"#\s*misstep:\s*ignore(?:\[([\w\s,-]+)\])?")
 
 
@@ -294,6 +295,18 @@ def parse_source(text: str, path: str = "<text>", others: dict[str, Source | Non
         line = getattr(error, "lineno", None) or 1
         raise LintError(sentences.NOT_PYTHON.of(path=path, line=line, why=getattr(error, "msg", str(error)))) from error
     return Source(path, text, tree, {} if others is None else others)
+
+
+def python_files(paths: Iterable[str | Path]) -> Iterator[tuple[Path, bool]]:
+    """The files named, and every .py file below folders; whether each was named."""
+    for given in paths:
+        path = Path(given)
+        if not path.is_dir():
+            yield path, True
+            continue
+        for found in sorted(path.rglob("*.py")):
+            if not _SKIPPED & set(found.relative_to(path).parts):
+                yield found, False
 
 
 def assignments(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:

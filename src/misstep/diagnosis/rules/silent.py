@@ -130,8 +130,8 @@ def _advice(run: Run, rate: float | None) -> str:
 
 
 def _series(run: Run, rank: int, pattern: str) -> dict[str, dict[int, TensorStats]]:
-    """By node and step, of the last steps; the first slot and call."""
-    last = run.steps(rank)[-1].number if run.steps(rank) else 0
+    """By node and step, of the last steps that were looked at closely; the first slot and call."""
+    last = max((step.number for step in run.steps(rank) if step.captured in ("module", "op")), default=0)
     found: dict[str, dict[int, TensorStats]] = defaultdict(dict)
     try:
         rows = run.stats(pattern, rank=rank, steps=range(max(last - STEPS, 0), last + 1))

@@ -14,7 +14,7 @@ from misstep.diagnosis.pictures import Pictures, pictures_of
 from misstep.diagnosis.rules import FAMILIES, RULES
 from misstep.hub.answers.run_routes import bound, json_response
 from misstep.hub.hub import Hub
-from misstep.protocol.diagnosis import DiagnosisFinding, DiagnosisView, FamilyView
+from misstep.protocol.story import DiagnosisFinding, DiagnosisView, FamilyView
 from misstep.sentences.diagnosis.unchecked import FAMILIES as FAMILY_NAMES
 from misstep.sentences.language import Language
 from misstep.sentences.text import said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 from starlette.requests import Request
@@ -75,5 +76,8 @@ def binary(request: Request, header: Any, data: bytes | memoryview, *, forever: 
 
 def attachment(data: bytes, name: str, *, kind: str = "application/octet-stream") -> Response:
     """A file to keep, under a name that any file system takes."""
-    safe = "".join(mark if (mark.isalnum() and mark.isascii()) or mark in "._-" else "_" for mark in name)
-    return Response(data, headers={"content-disposition": f'attachment; filename="{safe}"'}, media_type=kind)
+    whole = "".join(mark if mark.isalnum() or mark in "._-" else "_" for mark in name)[-150:]
+    plain = "".join(mark if mark.isascii() else "_" for mark in whole)
+    # A header is ASCII; browsers take the second name, in which Chinese stays Chinese (RFC 6266).
+    disposition = f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(whole, safe='')}"
+    return Response(data, headers={"content-disposition": disposition}, media_type=kind)

@@ -25,6 +25,7 @@ from misstep.errors import (
     ControlError,
     FormatError,
     MisstepError,
+    RunError,
     RunNotFound,
     TensorUnavailable,
 )
@@ -100,7 +101,8 @@ def failure(error: MisstepError) -> Response:
         return json_response(
             Failure(error.code, str(error), getattr(error, "params", {}) or {}), status=status.get(error.code, 400)
         )
-    status_of = {RunNotFound: 404, AddressError: 400, ConditionError: 400, CompareError: 400, FormatError: 400}
+    missing, asked_wrongly = (RunNotFound, RunError), (AddressError, ConditionError, CompareError, FormatError)
+    status_of: dict[type, int] = dict.fromkeys(missing, 404) | dict.fromkeys(asked_wrongly, 400)
     return json_response(Failure(type(error).__name__, str(error)), status=status_of.get(type(error), 500))
 
 
@@ -283,9 +285,7 @@ async def _npy(hub: Hub, request: Request) -> Response:
     file = io.BytesIO()
     plain = array if array.dtype.kind in "fiubc" else array.astype(np.float32)
     np.save(file, plain, allow_pickle=False)
-    safe = "".join(mark if mark.isalnum() or mark in "._-" else "_" for mark in address)
-    headers = {"content-disposition": f'attachment; filename="{safe}.npy"'}
-    return Response(file.getvalue(), headers=headers, media_type="application/octet-stream")
+    return asked.attachment(file.getvalue(), f"{address}.npy")
 
 
 async def _state(hub: Hub, request: Request) -> Response:

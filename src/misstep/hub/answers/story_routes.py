@@ -10,6 +10,8 @@ from starlette.routing import Route
 
 from misstep.core.finding import Finding, Verdict
 from misstep.diagnosis.rules.silent import all_findings
+from misstep.hub.answers import request as asked
+from misstep.hub.answers.report import report
 from misstep.hub.answers.run_routes import bound, json_response
 from misstep.hub.answers.verdict import replay_command, run_verdict
 from misstep.hub.hub import Hub
@@ -29,6 +31,7 @@ def routes(hub: Hub) -> list[Route]:
     return [
         Route("/api/v1/runs/{run}/verdict", bound(hub, _verdict), methods=["GET"]),
         Route("/api/v1/runs/{run}/story", bound(hub, _story), methods=["GET"]),
+        Route("/api/v1/runs/{run}/report", bound(hub, _report), methods=["GET"]),
     ]
 
 
@@ -57,6 +60,18 @@ async def _story(hub: Hub, request: Request) -> Response:
     lang = request.query_params.get("lang", "en")
     # A reader of its own: looking for silent faults takes a while, and the hub's reader serves others meanwhile.
     return json_response(await asyncio.to_thread(lambda: run_story(Run(path), lang)))
+
+
+async def _report(hub: Hub, request: Request) -> Response:
+    """The run as one HTML file to keep or to send."""
+    known = hub.reader(str(request.path_params["run"]))
+    lang: Language = "zh" if request.query_params.get("lang", "en").startswith("zh") else "en"
+
+    def made() -> bytes:
+        run = Run(known.path)
+        return report(run, run_story(run, lang), lang).encode()
+
+    return asked.attachment(await asyncio.to_thread(made), f"{known.name}.html", kind="text/html; charset=utf-8")
 
 
 def _birth(run: Run, verdict: Verdict, *, chinese: bool) -> BirthView:

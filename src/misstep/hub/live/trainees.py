@@ -1,4 +1,4 @@
-"""The hub's end of the sockets to trainees: accepts them, checks the token, and keeps a conversation with each.
+"""The hub's end of the sockets to trainees: accepts them, makes sure of them, and keeps a conversation with each.
 
 A trainee is trusted with nothing but its own facts: every message is a validated struct of bounded size, and one that
 cannot be read ends that connection and no other.
@@ -10,13 +10,16 @@ import asyncio
 import contextlib
 import itertools
 import os
+import shutil
 import socket
+import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 from misstep.errors import ControlError
-from misstep.hub.security import same
+from misstep.hub.security import LOOPBACK
+from misstep.protocol.handshake import HELLO_BYTES, PROOF_BYTES, Callee
 from misstep.protocol.wire import (
     LINK_PROTOCOL,
     Accepted,
@@ -34,6 +37,10 @@ from misstep.protocol.wire import (
 from misstep.sentences import control as texts
 from misstep.sentences.words import spoken
 
+MOST_GREETINGS = 64
+BACKLOG = 1024
+_LONGEST_PATH = 104
+"""Of the path of a Unix socket, on every system."""
 HELLO_SECONDS = 5.0
 LARGEST_HELLO = 4 << 20
 BEAT_SECONDS = 2.0
@@ -117,21 +124,34 @@ class TraineeServer:
         self._arrived, self._said, self._left = arrived, said, left
         self._servers: list[asyncio.Server] = []
         self._talks: set[asyncio.Task[None]] = set()
+        self._greeting = 0
+        """Connections that have not proved themselves yet."""
+        self._home: Path | None = None
         self.address = ""
 
     async def start(self, host: str = "127.0.0.1", port: int = 0, *, path: Path | None = None) -> str:
         """Listen; the address trainees need comes back."""
+        if path is None and port == 0 and host in LOOPBACK:
+            path = self._private_path()
         if path is not None:
-            server = await asyncio.start_unix_server(self._accept, path=str(path))
-            os.chmod(path, 0o600)
+            server = await asyncio.start_unix_server(self._accept, path=str(path), backlog=BACKLOG)
+            os.chmod(path, 0o600)  # its directory let nobody else in before that
             self.address = f"unix:{path}"
         else:
-            server = await asyncio.start_server(self._accept, host=host, port=port)
+            server = await asyncio.start_server(self._accept, host=host, port=port, backlog=BACKLOG)
             name, number = server.sockets[0].getsockname()[:2]
             shown = socket.gethostname() if name in ("0.0.0.0", "::") else name
             self.address = f"[{shown}]:{number}" if ":" in shown else f"{shown}:{number}"
         self._servers.append(server)
         return self.address
+
+    def _private_path(self) -> Path | None:
+        """A socket only this user can reach: a file of 0600 in a directory of 0700; None where there are none."""
+        if not hasattr(asyncio, "start_unix_server"):
+            return None
+        self._home = Path(tempfile.mkdtemp(prefix="misstep-hub-"))
+        path = self._home / "link"
+        return path if len(os.fsencode(path)) < _LONGEST_PATH else None
 
     async def stop(self) -> None:
         for server in self._servers:
@@ -139,14 +159,23 @@ class TraineeServer:
         for task in list(self._talks):
             task.cancel()
         await asyncio.gather(*self._talks, return_exceptions=True)
+        if self._home is not None:
+            shutil.rmtree(self._home, ignore_errors=True)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._greeting >= MOST_GREETINGS:  # silent strangers must not take the descriptors of real trainees
+            writer.close()
+            return
+        self._greeting += 1
         task = asyncio.get_running_loop().create_task(self._talk(reader, writer))
         self._talks.add(task)
         task.add_done_callback(self._talks.discard)
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        trainee = await self._greet(reader, writer)
+        try:
+            trainee = await self._greet(reader, writer)
+        finally:
+            self._greeting -= 1
         if trainee is None:
             with contextlib.suppress(Exception):
                 writer.close()
@@ -174,12 +203,13 @@ class TraineeServer:
     async def _greet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Trainee | None:
         try:
             async with asyncio.timeout(HELLO_SECONDS):
+                if not await self._sure_of_each_other(reader, writer):
+                    return None
                 header, _ = await _read_frame(reader, largest=LARGEST_HELLO)
             words = read_from_trainee(header)
         except (WireError, OSError, EOFError, TimeoutError):
             return None
-        if not isinstance(words, Introduce) or not same(words.token, self._token):
-            writer.write(frame(Refused("the token is wrong")))
+        if not isinstance(words, Introduce):
             return None
         if words.proto != LINK_PROTOCOL:
             writer.write(frame(Refused(f"this hub speaks protocol {LINK_PROTOCOL}, the trainee {words.proto}")))
@@ -188,6 +218,14 @@ class TraineeServer:
         coordinated = self._arrived(trainee)
         trainee.send(Accepted(coordinated))
         return trainee
+
+    async def _sure_of_each_other(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        callee = Callee(self._token)
+        answer = callee.answer(await reader.readexactly(HELLO_BYTES))
+        if answer is None:
+            return False
+        writer.write(answer)
+        return callee.admits(await reader.readexactly(PROOF_BYTES))
 
 
 async def _beat(trainee: Trainee) -> None:

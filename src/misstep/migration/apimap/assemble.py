@@ -15,9 +15,11 @@ MOST_WAYS = 3
 Verdict = Literal["equivalent", "differs", "none", "uncertain"]
 
 
-def write_table(entries: Iterable[dict[str, Any]], path: Path = TABLE) -> str:
-    """Write the table whole or not at all; returns a line about it."""
-    lines = [entry for one in sorted(entries, key=lambda one: str(one["name"])) if (entry := condensed(one))]
+def write_table(entries: Iterable[dict[str, Any]], path: Path = TABLE, *, keep: bool = False) -> str:
+    """Write the table whole or not at all; returns a line about it. `keep` leaves names in that are not given."""
+    held = {one["name"]: one for one in _held(path)} if keep else {}
+    held.update({one["name"]: condensed(one) for one in entries})
+    lines = [held[name] for name in sorted(held)]
     counts = Counter(entry["verdict"] for entry in lines)
     verified = sum(bool(entry.get("ways")) for entry in lines)
     head = {
@@ -32,6 +34,19 @@ def write_table(entries: Iterable[dict[str, Any]], path: Path = TABLE) -> str:
     partial.write_text(text, encoding="utf-8")
     partial.replace(path)
     return f"{path.name}: {len(lines)} names, {verified} executed on both sides, {dict(counts)}"
+
+
+def names_held(path: Path = TABLE) -> set[str]:
+    """What the table knows for the installed versions; nothing when it was made for others."""
+    return {one["name"] for one in _held(path)}
+
+
+def _held(path: Path) -> list[dict[str, Any]]:
+    if not path.is_file():
+        return []
+    head, *lines = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
+    installed = all(head[one] == version(one) for one in ("torch", "mindspore"))
+    return lines if installed else []
 
 
 def condensed(entry: dict[str, Any]) -> dict[str, Any]:
@@ -56,9 +71,7 @@ def verdict(entry: dict[str, Any], seen: list[dict[str, Any]]) -> Verdict:
     candidate was executed and failed, or there is none. uncertain: nothing could be executed."""
     if seen:
         best = seen[0]
-        plain = (
-            not best["rewrite"].get("names") and not best["rewrite"].get("add") and not best["rewrite"].get("template")
-        )
+        plain = not any(best["rewrite"].get(key) for key in ("names", "add", "template", "turn", "fill"))
         whole = not best.get("failed") and not best.get("rough") and best.get("gradient", "same") == "same"
         return "equivalent" if plain and whole and not best.get("drawn") else "differs"
     if any(one.get("unverified") for one in entry["ways"]) or entry.get("error") or entry.get("crashed"):
@@ -74,7 +87,7 @@ def _rank(way: dict[str, Any]) -> tuple[Any, ...]:
         bool(way.get("failed")),
         -way["passed"],
         bool(way.get("rough")),
-        len(rewrite.get("names", {})) + len(rewrite.get("add", {})) + bool(rewrite.get("template")),
+        sum(len(rewrite.get(key, ())) for key in ("names", "add", "turn", "fill")) + bool(rewrite.get("template")),
     )
 
 

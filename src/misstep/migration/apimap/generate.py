@@ -2,7 +2,8 @@
 
     names → workers (each takes a batch; a crash costs the pair it was at, and is an answer) → journal → api_map.jsonl
 
-The journal is appended name by name, so that an interrupted run goes on where it stopped.
+The journal is appended name by name, so that an interrupted run goes on where it stopped; names the table already
+holds for the installed versions are left alone, unless all is asked for (`--fresh`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,12 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-BATCH = 120
+from misstep.migration.apimap.assemble import names_held, write_table
+from misstep.migration.apimap.classes.recipes import kind_of
+
+BATCH, CLASSES = 120, 6
+"""Names a worker takes; few classes, because MindSpore keeps state between trainings of one process, and after some its
+gradients of recurrent and normalising layers may fail."""
 PATIENCE = 60.0
 """Seconds a pair may take before its worker is ended."""
 CRASHES = 6
@@ -38,17 +44,21 @@ def main() -> None:
     given.journal.parent.mkdir(parents=True, exist_ok=True)
     if given.fresh:
         given.journal.unlink(missing_ok=True)
-    known = read_journal(given.journal)
+    known = {*read_journal(given.journal), *(() if given.fresh else names_held())}
     names = given.only or [name for name in _all_names() if name not in known]
     journal = Journal(given.journal)
-    batches = [names[at : at + BATCH] for at in range(0, len(names), BATCH)]
+    batches = [*_batches(names, classes=False), *_batches(names, classes=True)]
     with ThreadPoolExecutor(given.workers) as pool:
         for _ in pool.map(lambda batch: _verify(batch, journal), batches):
             print(f"{journal.written}/{len(names)}", file=sys.stderr)
     if given.write:
-        from misstep.migration.apimap.assemble import write_table
+        print(write_table(read_journal(given.journal).values(), keep=not given.fresh))
 
-        print(write_table(read_journal(given.journal).values()))
+
+def _batches(names: list[str], *, classes: bool) -> list[list[str]]:
+    size = CLASSES if classes else BATCH
+    chosen = [name for name in names if (kind_of(name) != "function") is classes]
+    return [chosen[at : at + size] for at in range(0, len(chosen), size)]
 
 
 class Journal:
@@ -78,7 +88,11 @@ def read_journal(path: Path) -> dict[str, dict[str, Any]]:
 
 def _all_names() -> list[str]:
     """Asked of a process of its own: the parent holds no framework."""
-    command = "from misstep.migration.apimap import torch_surface as s; print(*s.names(), sep='\\n')"
+    command = (
+        "from misstep.migration.apimap.functions import torch_surface; "
+        "from misstep.migration.apimap.classes import torch_make; "
+        "print(*torch_surface.names(), *torch_make.names(), sep='\\n')"
+    )
     done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True, env=_quiet())
     return [line for line in done.stdout.splitlines() if line.startswith("torch.")]
 

@@ -86,6 +86,10 @@ class Rewrite:
     """The list may be, or must be, spelled one by one."""
     template: str = ""
     """Not a call but an expression: `{input}.shape[{dim}]`."""
+    turn: dict[str, str] = field(default_factory=dict)
+    """Our parameter → what its value becomes there, `{0}` being the value: `1 - {0}`."""
+    fill: dict[str, str] = field(default_factory=dict)
+    """The other side's parameter → an expression over ours, unless it is given: `{kernel_size}`."""
 
     @property
     def method(self) -> bool:
@@ -94,17 +98,24 @@ class Rewrite:
     @property
     def verbatim(self) -> bool:
         """Only the name in front of the parenthesis changes."""
-        return not (self.names or self.add or self.template)
+        return not (self.names or self.add or self.template or self.turn or self.fill)
 
 
-def derive(ours: Signature, theirs: Sequence[Signature], given: Mapping[str, Any], target: str) -> list[Rewrite]:
-    """Ways to say this call there, the likeliest first; one for each overload that could take it."""
+def derive(
+    ours: Signature,
+    theirs: Sequence[Signature],
+    given: Mapping[str, Any],
+    target: str,
+    words: Mapping[str, tuple[str, ...]] | None = None,
+) -> list[Rewrite]:
+    """Ways to say this call there, the likeliest first; one for each overload that could take it. `words` are synonyms
+    to try before the common ones."""
     method = target.startswith("mindspore.Tensor.")
     if not theirs:
         return [Rewrite(target, order=list(ours.names))]
     found = []
     for one in theirs:
-        rewrite = _onto(ours, one, given, target, method=method)
+        rewrite = _onto(ours, one, given, target, method=method, words=words or {})
         if rewrite is not None:
             found.append(rewrite)
     return sorted(found, key=lambda one: (len(one.names), len(one.add)))
@@ -119,7 +130,15 @@ def spelled_out(ours: Signature, rewrite: Rewrite) -> Rewrite:
     return replace(rewrite, add=add)
 
 
-def _onto(ours: Signature, theirs: Signature, given: Mapping[str, Any], target: str, *, method: bool) -> Rewrite | None:
+def _onto(
+    ours: Signature,
+    theirs: Signature,
+    given: Mapping[str, Any],
+    target: str,
+    *,
+    method: bool,
+    words: Mapping[str, tuple[str, ...]],
+) -> Rewrite | None:
     mine = list(ours.parameters)
     free = {one.name: one for one in theirs.parameters}
     places: dict[str, Parameter] = {}
@@ -130,7 +149,8 @@ def _onto(ours: Signature, theirs: Signature, given: Mapping[str, Any], target: 
             places[one.name] = free.pop(one.name)
     for one in mine:
         if one.name not in places:
-            word = next((word for word in SYNONYMS.get(one.name, ()) if word in free), None)
+            known = (*words.get(one.name, ()), *SYNONYMS.get(one.name, ()))
+            word = next((word for word in known if word in free), None)
             if word is not None:
                 places[one.name] = free.pop(word)
     for at, one in enumerate(mine):

@@ -10,7 +10,10 @@ import sys
 import warnings
 from typing import Any
 
-from misstep.migration.apimap import candidates, mindspore_surface, torch_samples, torch_surface, verify
+from misstep.migration.apimap.classes import mindspore_make, suggestions
+from misstep.migration.apimap.classes import verify as classes
+from misstep.migration.apimap.classes.recipes import kind_of, recipes
+from misstep.migration.apimap.functions import candidates, mindspore_surface, torch_samples, torch_surface, verify
 from misstep.migration.apimap.signatures import written
 
 ENOUGH = 3
@@ -46,6 +49,30 @@ def verified(name: str, skip: frozenset[str] = frozenset(), begin: Any = lambda 
     }
 
 
+def verified_class(
+    name: str, skip: frozenset[str] = frozenset(), begin: Any = lambda name, target: None
+) -> dict[str, Any]:
+    """The same of a layer, loss, optimizer or schedule."""
+    samples = len(recipes(name))
+    found: list[dict[str, Any]] = []
+    for target in suggestions.targets(name):
+        if target in skip or not mindspore_make.exists(target):
+            continue
+        begin(name, target)
+        if samples:
+            found += [{"target": target, **way.written()} for way in classes.ways(name, target)]
+        else:
+            found.append({"target": target, "unverified": True})
+    known = classes.signature(name)
+    return {
+        "name": name,
+        "kind": kind_of(name),
+        "samples": samples,
+        "signatures": written([known] if known is not None else []),
+        "ways": found,
+    }
+
+
 def perfect(way: dict[str, Any]) -> bool:
     """Every sample passed, gradients included, and only the name changes."""
     fine = (
@@ -54,7 +81,7 @@ def perfect(way: dict[str, Any]) -> bool:
         and not way.get("rough")
         and way.get("gradient", "same") == "same"
     )
-    return bool(fine and not way["rewrite"].get("names") and not way["rewrite"].get("add"))
+    return bool(fine and not any(way["rewrite"].get(key) for key in ("names", "add", "turn", "fill")))
 
 
 def main() -> None:
@@ -70,7 +97,8 @@ def main() -> None:
     for name in work["names"]:
         skip = frozenset(work["skip"].get(name, ()))
         try:
-            say(verified(name, skip, lambda name, target: say({"begin": name, "target": target})))
+            look = verified_class if kind_of(name) != "function" else verified
+            say(look(name, skip, lambda name, target: say({"begin": name, "target": target})))
         except Exception as wrong:  # ours or a framework's: the name stays unverified, and the table says so
             say(
                 {

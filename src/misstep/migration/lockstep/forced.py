@@ -167,7 +167,9 @@ class Lockstepper:
 
     def _backward(self, left: Call, right: Call) -> None:
         """The layer alone, on the left side's inputs and incoming gradient."""
-        row = next(row for row in self.result.rows if row.left == left.path and row.right == right.path)
+        row = next((row for row in self.result.rows if row.left == left.path and row.right == right.path), None)
+        if row is None:
+            return  # the layer itself broke, and that is told
         incoming = next((grad for grad in left.out_grads if grad is not None), None)
         self._statistics(left, right)
         if incoming is None or not row.close or kind_of(left) in _DROPOUTS:

@@ -80,8 +80,8 @@ NOTHING_RECORDED = Text(
     "无法在 {folder} 中记录：{why}；请用 --dir 另选目录。",
 )
 NO_STEPS = Text(
-    "no training step was finished: no update of weights was seen; NaN and Inf were not checked.",
-    "没有完成任何训练轮次：没有看到权重更新，因此没有检查 NaN 与 Inf。",
+    "no training step was seen: misstep found no update of weights, so NaN and Inf were not checked.",
+    "没有看到训练轮次：没有看到权重更新，因此没有检查 NaN 与 Inf。",
 )
 NO_TRAINING = Text(
     "no training was seen: no Python process of this command ran a training step that misstep can follow. A step that"

@@ -84,6 +84,10 @@ TRIAL_BEGINS = Text(
 )
 TRIAL_RUNS = Text("{name}: run {number} of {total}", "{name}：第 {number} 次，共 {total} 次")
 AGAINST = Text("; predicted {ms:.2f} ms", "；预测 {ms:.2f} ms")
+AS_BUSY = Text(
+    ", {ms:.2f} ms on the machine as busy as it is now",
+    "，按机器当前的繁忙程度为 {ms:.2f} ms",
+)
 NOTHING_TO_TRY = Text("no advised change can be tried by misstep itself", "没有 misstep 可以自行尝试的改动")
 BAD_TRY = Text(
     "--try {given} is not NAME=VALUE; known names: {names:list}, or an environment variable in capitals",
@@ -92,4 +96,19 @@ BAD_TRY = Text(
 NO_LOADER_TO_TRY = Text(
     "--try {given} needs a data loader, and {run} has none",
     "--try {given} 需要数据加载器，但 {run} 中没有",
+)
+HELP_BUCKETS = Text(
+    "Measure gradients and wire of a training on several ranks, and cut its all-reduces anew (PyTorch).",
+    "测量多卡训练的梯度就绪时间与通信，重新切分 AllReduce（PyTorch）。",
+)
+BUCKETS = Text(
+    "{gradients:count} gradients, {mb:.1f} MB, {ranks} ranks; an all-reduce takes {latency:.2f} ms and {rate:.0f} MB/s;"
+    " backward ends at {backward:.1f} ms, the last all-reduce at {now:.1f} ms, with the best cut at {best:.1f} ms",
+    "{gradients:count} 个梯度，{mb:.1f} MB，逻辑卡 {ranks} 张；"
+    "一次 AllReduce 需要 {latency:.2f} ms 和 {rate:.0f} MB/s；"
+    "反向结束于 {backward:.1f} ms，最后一次 AllReduce 结束于 {now:.1f} ms，最优切分时为 {best:.1f} ms",
+)
+BUCKET_LINES = Text(
+    "bucket_cap_mb_list={caps}  ·  MindSpore: all_reduce_fusion_config={fusion}",
+    "bucket_cap_mb_list={caps}  ·  MindSpore：all_reduce_fusion_config={fusion}",
 )

@@ -19,8 +19,16 @@ HELP_REPLAY = Text(
 HELP_REPLAY_RANK = Text(
     "Which rank's capsule; the first that has one when not given.", "哪张逻辑卡的胶囊；不给时取第一个。"
 )
-REPLAYED = Text("step {step} was replayed: {exact}", "轮次 {step} 已重放：{exact}")
+REPLAYED = Text(
+    "step {step} was replayed: {exact}; recorded in {run}:  misstep show {run}",
+    "轮次 {step} 已重放：{exact}；记录于 {run}：  misstep show {run}",
+)
 NOT_REPLAYED = Text(
-    "step {step} was not replayed: the command never called the capsule's network",
-    "轮次 {step} 未能重放：命令没有调用胶囊中的网络",
+    "step {step} was not replayed: the command never called the capsule's network; what it did is recorded in {run}",
+    "轮次 {step} 未能重放：命令没有调用胶囊中的网络；其过程记录于 {run}",
+)
+NOTHING_RAN = Text(
+    "no training was seen: {command}, started in {directory}, ended with code {code} and trained nothing; nothing was"
+    " replayed",
+    "没有看到训练：在 {directory} 中启动的 {command} 以退出码 {code} 结束，没有进行训练；未重放任何轮次",
 )

@@ -203,6 +203,10 @@ ROLLED_BACK = Text(
     "rolled back: {before:.2f} → {after:.2f} ms measured, no gain beyond noise (±{noise:.1%})",
     "已放弃：测得 {before:.2f} → {after:.2f} ms，收益不超过噪声（±{noise:.1%}）",
 )
+SLOWER = Text(
+    "do not: {before:.2f} → {after:.2f} ms measured, {loss:.0%} slower",
+    "不要使用：测得 {before:.2f} → {after:.2f} ms，慢了 {loss:.0%}",
+)
 DIED = Text(
     "do not: the training ended with {how} under it",
     "不要使用：训练在此设置下以 {how} 结束",

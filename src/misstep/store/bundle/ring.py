@@ -22,6 +22,7 @@ from typing import Any
 from misstep.core import cells
 from misstep.errors import RunDamaged, RunTooNew
 from misstep.store.codec import from_json, to_json
+from misstep.store.modes import file_mode
 
 MAGIC = b"MSTPRING"
 VERSION = 1
@@ -134,7 +135,7 @@ def read_ring(path: Path) -> Recorded:
 
 def mapped(path: Path, size: int) -> mmap.mmap:
     """A new file of that size in memory, every block of it reserved."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, file_mode())
     try:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(descriptor, 0, size)

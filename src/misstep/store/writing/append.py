@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from misstep.store.modes import file_mode
 from misstep.store.writing.disk import Disk
 from misstep.store.writing.reserve import reserve
 
@@ -104,7 +105,7 @@ class AppendFile:
             if self._descriptor < 0:
                 # O_EXCL: the rank directory is ours alone; a file already there means somebody else is writing.
                 self._descriptor = DISK.open(
-                    self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644
+                    self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, file_mode()
                 )
             if self._ahead and self.size + total > self._reserved:
                 self._reserved = reserve(self._descriptor, self.size, total)

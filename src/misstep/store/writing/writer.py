@@ -31,6 +31,7 @@ from misstep.store import pack, statsfile
 from misstep.store.codec import encode, encode_facts
 from misstep.store.journal import seal
 from misstep.store.layout import claim_rank, rank_paths
+from misstep.store.modes import make_run_directory
 from misstep.store.reading.liveness import birth_of
 from misstep.store.runs import write_run_file
 from misstep.store.stepline import loss_interval, quiet_line, step_line
@@ -267,7 +268,7 @@ class RunWriter:
         if self._retry_open_steps > 0 and time.monotonic() < self._retry_open_time:
             return False
         try:
-            self.directory.mkdir(parents=True, exist_ok=True)
+            make_run_directory(self.directory)
             write_run_file(self.directory, self._info)
             self.rank = claim_rank(self.directory, self._wanted_rank, world_size=self._info.world_size)
         except OSError as error:
@@ -391,9 +392,8 @@ class RunWriter:
             return
         self._problem_told = True
         why = (error.strerror or str(error)) if error is not None else "unknown trouble"
-        message = journal.CANNOT_WRITE.of(path=str(path), why=why)
         with contextlib.suppress(Exception):  # the user's callable must not stop the user's training
-            self._on_problem(message)
+            self._on_problem(journal.CANNOT_WRITE.of(path=str(path), why=why))
 
 
 def _say(message: str) -> None:

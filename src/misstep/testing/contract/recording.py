@@ -94,6 +94,9 @@ class Recording:
         self.frame.begin(self.step)
         self._note("step_done")
 
+    def between_steps(self, adapter: Adapter, node: int, tensor: Any) -> None:
+        self._note("between_steps")
+
     def exception(self, adapter: Adapter, error: BaseException, where: str) -> None:
         self.exceptions.append((error, where))
         self._note("exception")

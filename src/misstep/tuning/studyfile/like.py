@@ -67,6 +67,7 @@ def _written(command: str, kind: str, found: list[tuple[dict[str, Any], str]], l
         "parameters:",
         *(f"  {one['name']}: {text}" for one, text in found),
         "target: {name: loss, goal: minimize, reduce: mean}",
+        "tuner: gp",
         "pruner: median",
         "trials: 30",
     ]

@@ -16,8 +16,12 @@ FIRST_LOSSES = 5
 TIMES_WORSE = 10.0
 STEPS_WORSE = 10
 """A loss ten times its beginning, ten steps in a row: a learning rate that is too large does that, noise does not."""
-DEAD_AFTER = 8
-"""Steps after which the weights are looked at, once."""
+FIRST_LOOK = 8
+"""Steps after which `misstep diagnose` looks at the run for the first time; then after twice as many, and so on."""
+SURE = 0.8
+"""The least confidence of a finding that ends a trial."""
+DEAD = ("silent.weights_unchanged", "rate.zero", "rate.tiny")
+"""Findings that say that the weights do not move."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ class Health:
         self._first: list[float] = []
         self._worse = 0
         self._losses = 0
-        self._weights_looked_at = False
+        self._next_look = FIRST_LOOK
 
     def judge(self, follower: Follower) -> Reason | None:
         """The first reason to end the trial; None while it is healthy."""
@@ -54,9 +58,9 @@ class Health:
         diverged = self._diverged(follower)
         if "divergence" in on and diverged is not None:
             return diverged
-        if "dead" in on and follower.steps >= DEAD_AFTER and not self._weights_looked_at:
-            self._weights_looked_at = True
-            return self._dead()
+        if ("dead" in on or "error" in on) and follower.steps >= self._next_look:
+            self._next_look = 2 * follower.steps
+            return self._diagnosed()
         return None
 
     def _news(self, follower: Follower) -> list[tuple[int, float]]:
@@ -75,14 +79,18 @@ class Health:
                 return Reason("divergence", sentences.DIVERGED.of(step=step, loss=loss, begin=begin))
         return None
 
-    def _dead(self) -> Reason | None:
-        from misstep.diagnosis.diagnose import diagnose
+    def _diagnosed(self) -> Reason | None:
+        """The first finding of severity error that `misstep diagnose` is sure of; a NaN is judged above."""
+        from misstep.diagnosis.diagnose import NOT_FINITE, diagnose
         from misstep.errors import MisstepError
 
         try:
-            found = [
-                one for one in diagnose(self._run).causes if one.severity == "error" and (one.confidence or 1) > 0.9
-            ]
+            causes = diagnose(self._run).causes
         except (MisstepError, OSError, ValueError):
             return None  # a run that is being written; the trial goes on
-        return Reason("dead", found[0].title) if found else None
+        for finding in causes:
+            ended = "dead" if finding.rule in DEAD else "error"
+            sure = finding.severity == "error" and (finding.confidence or 1) > SURE
+            if sure and finding.rule != NOT_FINITE and ended in self._study.prune_on:
+                return Reason(ended, finding.title)
+        return None

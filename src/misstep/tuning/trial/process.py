@@ -5,6 +5,7 @@ Its output goes to a file beside the run. When it ends, the kernel tells how muc
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shutil
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 STOP_SECONDS = 10.0
@@ -67,12 +68,8 @@ class TrialProcess:
             pass
 
     def memory_now_mb(self) -> float:
-        """What its own process has in memory now; 0 when unknown."""
-        try:
-            pages = int(Path(f"/proc/{self._child.pid}/statm").read_text().split()[1])
-        except (OSError, IndexError, ValueError):
-            return 0.0
-        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+        """What its processes have in memory now, memory that they share counted in each; 0 when unknown."""
+        return sum(_resident_mb(pid) for pid in _descendants(self._child.pid))
 
     def _await(self) -> None:
         _, status, usage = os.wait4(self._child.pid, 0)
@@ -82,6 +79,27 @@ class TrialProcess:
         self.seconds = time.monotonic() - self.started
         self.memory_mb = usage.ru_maxrss / (1024 if sys.platform == "linux" else 2**20)
         self._ended.set()
+
+
+def _descendants(pid: int) -> Iterator[int]:
+    """A process and all it started that still run."""
+    yield pid
+    try:
+        threads = list(Path(f"/proc/{pid}/task").iterdir())
+    except OSError:
+        return
+    for thread in threads:
+        with contextlib.suppress(OSError):
+            for child in (thread / "children").read_text().split():
+                yield from _descendants(int(child))
+
+
+def _resident_mb(pid: int) -> float:
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0.0
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def _ending_with_worker(command: Sequence[str], environment: Mapping[str, str]) -> tuple[str, ...]:

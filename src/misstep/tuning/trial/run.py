@@ -29,10 +29,12 @@ from misstep.tuning.trial.follow import Follower
 from misstep.tuning.trial.health import Health, Reason
 from misstep.tuning.trial.hyperconfig import CHECKPOINTS_VARIABLE, TRIAL_VARIABLE, VARIABLE
 from misstep.tuning.trial.process import TrialProcess
-from misstep.tuning.trial.targets import Measurements, reduced, report_steps
+from misstep.tuning.trial.targets import Measurements, Printing, reduced, report_steps
 
 LOOK_SECONDS = 0.2
 OUTPUT = "output.txt"
+CLOSE_STEPS = "1:4"
+"""Steps of a guarded trial whose weights are looked at: enough to tell that none moves."""
 LENT = Path(__file__).resolve().parent / "lent"
 
 
@@ -67,6 +69,8 @@ class TrialRun:
         self.follower = Follower(self.directory, self.summary, most=study.limits.steps)
         self.process: TrialProcess | None = None
         self._health = Health(study, self.directory)
+        pattern = study.targets[0].pattern if len(study.targets) == 1 else ""
+        self._printing = Printing(self.directory / OUTPUT, pattern)
         self._reported = 0
 
     def run(
@@ -106,8 +110,11 @@ class TrialRun:
 
     def environment(self, command: tuple[str, ...]) -> dict[str, str]:
         """What the process finds in its environment: its values, its devices, and misstep."""
-        settings = Settings.load(dir=self._base, level=self.study.level, name="")
-        environment = child_environment(command, settings, {"dir", "level"}, self.directory)
+        level, steps = self.study.level, ""
+        if level == "guard" and "dead" in self.study.prune_on:
+            level, steps = "module", CLOSE_STEPS  # the guard never looks at weights
+        settings = Settings.load(dir=self._base, level=level, steps=steps, name="")
+        environment = child_environment(command, settings, {"dir", "level", "steps"}, self.directory)
         path = [*environment["PYTHONPATH"].split(os.pathsep), str(LENT)]
         environment["PYTHONPATH"] = os.pathsep.join(path)
         hyper = {"params": self.values, "summary_dir": str(self.summary), "custom_lineage_data": {}}
@@ -124,7 +131,8 @@ class TrialRun:
 
     def _look(self, report: Callable[[int, float], bool]) -> Reason | None:
         assert self.process is not None
-        if self.follower.look():
+        written, printed = self.follower.look(), self._printing.look()
+        if written or printed:
             reason = self._health.judge(self.follower)
             if reason is not None:
                 return reason
@@ -146,8 +154,8 @@ class TrialRun:
         if len(self.study.targets) != 1:
             return False
         target = self.study.targets[0]
-        points = self.follower.curve(target.name)
-        if target.pattern or not points:
+        points = self._printing.points if target.pattern else self.follower.curve(target.name)
+        if not points:
             return False
         for step in report_steps(points[-1][0], self._reported):
             window = [point for point in points if self._reported < point[0] <= step]
@@ -160,6 +168,7 @@ class TrialRun:
     def _outcome(self, reason: Reason | None, report: Callable[[int, float], bool], *, over: bool) -> Outcome:
         assert self.process is not None
         self.follower.finish()
+        self._printing.look()
         remove_scratch(self.directory)
         self._report(report)
         facts = self._facts()

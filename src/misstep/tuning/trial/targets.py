@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from misstep.tuning.studyfile.study import Study, Target
@@ -68,13 +68,39 @@ def printed(output: Path, pattern: str) -> Points:
         text = output.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return []
-    found: Points = []
+    return list(enumerate(_numbers(pattern, text), start=1))
+
+
+class Printing:
+    """The same while the output is written, line by line, so that a printed target has a curve to be compared."""
+
+    def __init__(self, output: Path, pattern: str) -> None:
+        self._output, self._pattern, self._offset = output, pattern, 0
+        self.points: Points = []
+
+    def look(self) -> bool:
+        """Take in the lines written since the last look; True when a number was among them."""
+        if not self._pattern:
+            return False
+        try:
+            with open(self._output, "rb") as file:
+                file.seek(self._offset)
+                data = file.read()
+        except OSError:
+            return False
+        end = data.rfind(b"\n") + 1
+        self._offset += end
+        found = list(_numbers(self._pattern, data[:end].decode("utf-8", "replace")))
+        self.points += [(len(self.points) + at, value) for at, value in enumerate(found, start=1)]
+        return bool(found)
+
+
+def _numbers(pattern: str, text: str) -> Iterator[float]:
     for match in re.finditer(pattern, text):
         try:
-            found.append((len(found) + 1, float(match[1].replace(",", "").rstrip("%"))))
-        except ValueError:
+            yield float(match[1].replace(",", "").rstrip("%"))
+        except (ValueError, AttributeError):
             continue
-    return found
 
 
 def report_steps(reached: int, since: int) -> list[int]:

@@ -8,11 +8,13 @@ are a step. MindSpore counts no versions of what `assign` and `set_data` write, 
 
 from __future__ import annotations
 
+import gc
 import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from misstep import kernels
+from misstep.adapters.mindspore.names import OPTIMIZERS
 from misstep.adapters.mindspore.tensors import memory_of
 from misstep.core.stats import ITEM_BYTES
 
@@ -33,17 +35,17 @@ class UpdatesByHand:
         self._weights: list[Any] = []
         self._digests: list[int] = []
         self._held: set[int] = set()
+        self._always: set[int] = set()
         self._optimizers: list[weakref.ref[Any]] = []
         self._searched = False
 
     def unheld(self, weights: Sequence[Any]) -> list[Any]:
         """The given weights, when no optimizer holds one of them; else none."""
-        seams = self._updates.adapter.seams
-        self._learn(seams.optimizers())
+        self._learn(self._updates.adapter.seams.optimizers())
         if not self._searched and not self._holds(weights):
             self._searched = True  # one that was made before misstep was attached
-            seams.find_optimizers()
-            self._learn(seams.optimizers())
+            made_before = [thing for thing in gc.get_objects() if issubclass(type(thing), OPTIMIZERS)]
+            self._always = {id(weight) for one in made_before for weight in one.parameters}
         return [] if self._holds(weights) else list(weights)
 
     def _learn(self, made: list[Any]) -> None:
@@ -52,7 +54,7 @@ class UpdatesByHand:
             self._held = {id(weight) for one in made for weight in one.parameters}
 
     def _holds(self, weights: Sequence[Any]) -> bool:
-        return any(id(weight) in self._held for weight in weights)
+        return any(id(weight) in self._held or id(weight) in self._always for weight in weights)
 
     def gradients_ready(self, weights: Sequence[Any]) -> None:
         """These weights were differentiated: if they change, that was an update."""

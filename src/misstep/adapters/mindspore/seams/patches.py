@@ -13,7 +13,6 @@ Each replacement asks first whether anybody is interested, so that what is not w
 
 from __future__ import annotations
 
-import gc
 import sys
 import weakref
 from collections.abc import Callable
@@ -129,13 +128,6 @@ class Seams:
     def optimizers(self) -> list[Any]:
         """Those the program has now, called already or not."""
         return [optimizer for made in self._made if (optimizer := made()) is not None]
-
-    def find_optimizers(self) -> None:
-        """Also those that were made before anybody counted."""
-        known = {id(one) for one in self.optimizers()}
-        for thing in gc.get_objects():
-            if issubclass(type(thing), OPTIMIZERS) and id(thing) not in known:
-                self._made.append(weakref.ref(thing))
 
     def _counted(self, original: Callable[..., None]) -> Callable[..., None]:
         def __init__(optimizer: Any, *args: Any, **kwargs: Any) -> None:

@@ -25,13 +25,21 @@ class Made(NamedTuple):
     place: int
 
 
+def has_history(tensor: torch.Tensor) -> bool:
+    """Whether gradients flow on from it; torch refuses to tell of a view made without them and written to since."""
+    try:
+        return tensor.grad_fn is not None
+    except RuntimeError:
+        return False
+
+
 class Held:
     """A tensor from outside."""
 
     __slots__ = ("foreign", "tensor", "version")
 
     def __init__(self, tensor: torch.Tensor) -> None:
-        self.foreign = tensor.grad_fn is not None
+        self.foreign = has_history(tensor)
         """It has a history that the tape did not see. Held without it: the user's graph must be freed as usual."""
         self.tensor = tensor.detach() if self.foreign else tensor
         self.version = 0 if tensor.is_inference() else tensor._version
@@ -68,6 +76,10 @@ class Entry:
     """Of a compiled function: the networks it calls."""
     compiled: bool = False
     """It ran as compiled code."""
+    grad: bool = True
+    """Whether gradients were on."""
+    stale: bool = False
+    """It has written to its arguments already: what they held before is not known."""
     losses: tuple[torch.Tensor, ...] = ()
     gradients: list[tuple[weakref.ref[torch.Tensor], int, int]] | None = None
     """After a backward: (parameter, version of its gradient, digest) where somebody may change gradients later."""
@@ -137,6 +149,8 @@ def array_digest(array: Any) -> int:
 
 
 def catcher(arrived: dict[int, torch.Tensor], place: int, number: int) -> Callable[[Any], None]:
+    """A hook that keeps the gradient that arrives at an output."""
+
     def catch(gradients: Any) -> None:
         if gradients[number] is not None:
             arrived[place] = gradients[number].detach()
@@ -151,3 +165,14 @@ def autocast() -> tuple[tuple[str, torch.dtype], ...]:
     return tuple(
         (device, torch.get_autocast_dtype(device)) for device in ("cpu", "cuda") if torch.is_autocast_enabled(device)
     )
+
+
+def reachable(entries: list[Entry]) -> list[Entry]:
+    """Those whose results somebody still holds, and what these were made of."""
+    needed: set[int] = set()
+    kept = []
+    for entry in reversed(entries):
+        if entry.serial in needed or entry.alive():
+            kept.append(entry)
+            needed.update(entry.uses)
+    return kept[::-1]

@@ -45,6 +45,33 @@ _SILENT: frozenset[Any] = frozenset(
 """Never taped: they make no tensor, or (zero_grad between forward and backward) only concern the gradients."""
 
 
+_MOVES: frozenset[Any] = frozenset(
+    {
+        *(_TENSOR.__getitem__, _TENSOR.view, _TENSOR.reshape, _TENSOR.permute, _TENSOR.transpose, _TENSOR.squeeze),
+        *(_TENSOR.unsqueeze, _TENSOR.flatten, _TENSOR.contiguous, _TENSOR.clone, _TENSOR.detach, _TENSOR.numpy),
+        *(_TENSOR.tolist, _TENSOR.argmax, _TENSOR.long, _TENSOR.cpu, _TENSOR.zero_, _TENSOR.__len__, _TENSOR.__iter__),
+        *(torch.stack, torch.cat, torch.from_numpy, torch.tensor, torch.as_tensor, torch.arange, torch.randperm),
+        *(torch.rand, torch.randn, torch.randint, torch.zeros, torch.ones, torch.isnan, torch.isfinite, torch.isinf),
+    }
+)
+"""Between steps never remembered: none of them makes something bad of finite values."""
+
+_IN_PLACE = frozenset(
+    f"__i{name}__"
+    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift")
+)
+
+
+def writes(function: Any, kwargs: dict[str, Any]) -> bool:
+    """Whether a torch function writes into what it is given."""
+    if "out" in kwargs:
+        return True
+    name = getattr(function, "__name__", "")
+    if name.startswith("__"):
+        return name in ("__setitem__", "__set__", "__delitem__") or (name.startswith("__i") and name in _IN_PLACE)
+    return name.endswith("_") and not name.endswith("__")
+
+
 class Ear(TorchFunctionMode):
     """Passes what it hears on to `hear`, while it listens."""
 
@@ -54,6 +81,8 @@ class Ear(TorchFunctionMode):
         """Functions heard that are still running: what they call is not the loop's."""
         self._hear = hear
         self._listening = False
+        self._always = False
+        """Also what is called without gradients."""
         self._linked = False
         self._apply: Any = None
 
@@ -79,9 +108,13 @@ class Ear(TorchFunctionMode):
         if getattr(getattr(current, "__func__", None), "__misstep__", False):
             _FUNCTION.apply = self._apply
 
-    def listen(self) -> None:
-        """Hear the functions called from here on."""
-        if not self._linked:
+    def listen(self, *, always: bool = False) -> None:
+        """Hear the functions called from here on; `always`: without gradients, too."""
+        self._always = always
+        if not self._linked and torch._C._len_torch_function_stack() == 0:
+            torch._C._push_on_torch_function_stack(self)
+            self._linked = True
+        elif not self._linked:
             above = _unstack(None)
             if above and isinstance(above[-1], DeviceContext):
                 # torch keeps the default device at the very bottom and looks for it there.
@@ -116,7 +149,9 @@ class Ear(TorchFunctionMode):
         if func is _TENSOR.backward:
             with self.deaf():
                 return func(*args, **kwargs)
-        if not self._listening or self.inside or not torch.is_grad_enabled() or func in _SILENT:
+        if not self._listening or self.inside or func in _SILENT:
+            return func(*args, **kwargs)
+        if func in _MOVES if self._always else not torch.is_grad_enabled():
             return func(*args, **kwargs)
         return self._hear(func, args, kwargs, sys._getframe(1))
 

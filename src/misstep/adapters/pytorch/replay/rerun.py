@@ -125,10 +125,10 @@ class Player:
             adapter.loss_row(args[0], len(outcome.losses))
             outcome.by_backward.append(not tensors.nonfinite(outcome.losses[-1:]))
             return
-        if entry.kind == "module":
-            output = _local(entry.call)(*args, **kwargs)
-        else:
-            output = entry.call(*args, **kwargs)
+        if entry.stale:
+            adapter.operators.forget([one for ref in entry.writes if (one := ref()) is not None])
+        with torch.set_grad_enabled(entry.grad):
+            output = (_local(entry.call) if entry.kind == "module" else entry.call)(*args, **kwargs)
         if hasattr(output, "__next__"):
             output = list(output)
         for place, tensor in enumerate(leaves(output)):

@@ -29,9 +29,11 @@ from misstep.adapters.pytorch.replay.entries import (
     autocast,
     catcher,
     held_in,
+    reachable,
     rebuilt,
 )
-from misstep.adapters.pytorch.replay.functions import Ear
+from misstep.adapters.pytorch.replay.functions import Ear, writes
+from misstep.adapters.pytorch.replay.prelude import Heard, Prelude
 from misstep.adapters.pytorch.replay.state import Networks, Randomness
 from misstep.adapters.pytorch.tensors import digests, leaves
 
@@ -72,6 +74,8 @@ class Tape:
         self.swap: Callable[[Entry], bool] | None = None
         """Called before an entry is run: a capsule puts its own tensors in, and tells whether it did."""
         self._ear = Ear(self._heard)
+        self.prelude = Prelude(self)
+        """What is called between an update and the next network."""
         self._serial = 0
         self._by_id: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}
         self._held: dict[int, Held] = {}
@@ -94,6 +98,7 @@ class Tape:
         if on:
             self._ear.open()
         else:
+            self.prelude.on = False
             self._ear.close()
             self.clear()
 
@@ -115,7 +120,7 @@ class Tape:
         """Weights have moved. With several optimizers, keep the forwards whose results somebody still holds."""
         if carry:
             before = [entry for entry in (*self.carried, *self.entries) if entry.kind != "backward"]
-            kept = self._reachable(before)
+            kept = reachable(before)
             known = {entry.serial for entry in kept}
             by_id = {key: made for key, made in self._by_id.items() if made[1] in known and made[0]() is not None}
             randomness = self.randomness
@@ -125,10 +130,12 @@ class Tape:
         else:
             self.clear()
         if self.from_step and self.armed:
-            self._begin()
+            self.begin()
             self.listen()
+        elif self.armed:
+            self.prelude.begin()
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
         """The first call of a window: hold what random numbers it will draw."""
         if self.randomness is None or not self.entries:
             self._windows += 1
@@ -147,9 +154,10 @@ class Tape:
         if not self.armed or self._ear.inside or self.too_long:
             return None
         self.pause()
+        self.prelude.end()
         first = not self.entries
         if first:
-            self._begin()
+            self.begin()
         entry = self._entry(kind, call, args, kwargs, frame)
         entry.random = self.randomness.torch if first and self.randomness is not None else torch.get_rng_state()
         entry.origin = self.adapter.loader.last
@@ -183,10 +191,33 @@ class Tape:
             self._append(entry, output)
         self.listen()
 
+    def took_place(self, heard: Heard) -> None:
+        """A call outside of steps belongs to this one: it made something bad of finite inputs, or follows from that."""
+        entry = self._entry("module" if heard.is_network else "function", heard.call, heard.args, heard.kwargs, None)
+        entry.line, entry.grad, entry.stale = heard.line, heard.grad, bool(heard.written)
+        entry.writes = [weakref.ref(one if one._base is None else one._base) for one in heard.written]
+        self._append(entry, heard.output)
+
+    def computed(self, call: Any, args: Any, kwargs: dict[str, Any], result: Any, loss: torch.Tensor) -> None:
+        """A call that gave a loss and its gradients at once, and can be made again."""
+        self.pause()
+        self.prelude.end()
+        if not self.entries:
+            self.begin()
+        entry = self._entry("function", call, args, kwargs, None)
+        self._append(entry, result)
+        place = next(place for place, tensor in enumerate(leaves(result)) if tensor is loss)
+        self.loss = (loss, Made(entry.serial, place))
+        self.leave()
+
     def listen(self) -> None:
         """Hear the functions called from here on."""
         if self.armed and not self.too_long:
-            self._ear.listen()
+            self._ear.listen(always=self.prelude.on)
+
+    def deaf(self) -> Any:
+        """Hear nothing of what is called in here."""
+        return self._ear.deaf()
 
     def pause(self) -> None:
         """Hear nothing."""
@@ -197,6 +228,8 @@ class Tape:
         if by_hand.pending and by_hand.reads_a_weight(args):
             with self._ear.deaf():
                 self.adapter.guarded("when a step by hand ends", by_hand.close)
+        if self.prelude.on:
+            return self.prelude.heard(function, args, kwargs, frame)
         if len(self.entries) >= self._prune_at:
             self._prune()
         return self.function(function, args, kwargs, frame)
@@ -204,7 +237,7 @@ class Tape:
     def function(self, function: Any, args: Any, kwargs: dict[str, Any], frame: FrameType | None) -> Any:
         """A torch function the loop calls between networks and backward."""
         entry = self._entry("function", function, args, kwargs, frame)
-        if self._writes(function, kwargs):
+        if writes(function, kwargs):
             target = kwargs.get("out", args[0] if args else None)
             entry.writes = [weakref.ref(t if t._base is None else t._base) for t in leaves(target)]
         if self.swap is not None:
@@ -223,6 +256,7 @@ class Tape:
         if not self.armed:
             return
         self.pause()
+        self.prelude.end()
         self.loss = None
         entry = self._entry("backward", None, (tensors, *args), kwargs, frame)
         entry.losses = tuple(loss.detach() for loss in leaves(tensors))
@@ -319,7 +353,7 @@ class Tape:
             held = self._held.get(id(tensor))
             if held is None or held.tensor is not tensor:  # written in place, it still comes from outside
                 self._by_id[id(tensor)] = (ref, entry.serial, place)
-            if tensor.grad_fn is not None and tensor.numel() == 1:
+            if entry.grad and tensor.grad_fn is not None and tensor.numel() == 1:
                 self.loss = (tensor.detach(), Made(entry.serial, place))
         self.entries.append(entry)
 
@@ -350,17 +384,8 @@ class Tape:
             self._arrays[id(value)] = (value, array_digest(value))
         return rebuilt(value, lambda item: self._ref(item, depth + 1))
 
-    @staticmethod
-    def _writes(function: Any, kwargs: dict[str, Any]) -> bool:
-        if "out" in kwargs:
-            return True
-        name = getattr(function, "__name__", "")
-        if name.startswith("__"):
-            return name in ("__setitem__", "__set__", "__delitem__") or (name.startswith("__i") and name in _IN_PLACE)
-        return name.endswith("_") and not name.endswith("__")
-
     def _prune(self) -> None:
-        self.entries = self._reachable(self.entries)
+        self.entries = reachable(self.entries)
         kept = {entry.serial for entry in (*self.carried, *self.entries)}
         self._by_id = {key: made for key, made in self._by_id.items() if made[1] in kept and made[0]() is not None}
         used = {id(held) for entry in (*self.carried, *self.entries) for held in held_in((entry.args, entry.kwargs))}
@@ -370,19 +395,3 @@ class Tape:
             self.pause()
             self.clear()
             self.too_long = True
-
-    @staticmethod
-    def _reachable(entries: list[Entry]) -> list[Entry]:
-        needed: set[int] = set()
-        kept = []
-        for entry in reversed(entries):
-            if entry.serial in needed or entry.alive():
-                kept.append(entry)
-                needed.update(entry.uses)
-        return kept[::-1]
-
-
-_IN_PLACE = frozenset(
-    f"__i{name}__"
-    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift")
-)

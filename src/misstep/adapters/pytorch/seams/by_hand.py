@@ -67,11 +67,23 @@ class UpdatesByHand:
             original(optimizer, *args, **kwargs)
             by_hand.optimizer_made(optimizer)
 
+        plain_zero, adapter = torch.optim.Optimizer.zero_grad, self.seam.adapter
+
+        def zero_grad(optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> None:
+            """It looks at every gradient: nothing for whoever listens to functions."""
+            if torch.compiler.is_compiling() or not adapter.tape.prelude.on:
+                return plain_zero(optimizer, *args, **kwargs)
+            with adapter.tape.prelude.inside():
+                return plain_zero(optimizer, *args, **kwargs)
+
         torch.optim.Optimizer.__init__ = __init__  # type: ignore[assignment]
+        torch.optim.Optimizer.zero_grad = zero_grad  # type: ignore[assignment]
 
         def undo() -> None:
             if torch.optim.Optimizer.__init__ is __init__:
                 torch.optim.Optimizer.__init__ = original
+            if torch.optim.Optimizer.zero_grad is zero_grad:
+                torch.optim.Optimizer.zero_grad = plain_zero
 
         return undo
 

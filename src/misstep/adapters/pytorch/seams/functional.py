@@ -50,6 +50,11 @@ class FunctionalSteps:
             adapter.guarded("before a function's gradient", lambda: self._begin(given))
             result = original(func, argnums, has_aux, args, kwargs)
             value = result[1][0] if has_aux else result[1]
+            if adapter.tape.armed and tensors.nonfinite([value]):
+                again = lambda *args, **kwargs: original(func, argnums, has_aux, args, kwargs)  # noqa: E731
+                adapter.guarded(
+                    "after a function's gradient", adapter.tape.computed, again, args, kwargs, result, value
+                )
             adapter.guarded("after a function's gradient", lambda: self._end(given, result[0], value))
             return result
 

@@ -22,6 +22,9 @@ def leave(seam: StepSeam, *, ends: bool = False) -> None:
     Several forwards may share an update, so nothing is said of a finite one before the end.
     """
     adapter = seam.adapter
+    if ends:
+        adapter.tape.pause()
+        adapter.tape.prelude.end()
     if not adapter.live or adapter.level == "off" or seam.stepped or adapter.in_backward:
         return
     bad = _bad_loss(seam)

@@ -84,15 +84,13 @@ class ModuleSeam:
                 cells = adapter.cells
                 cells[ENTERED] = entered = cells[ENTERED] + 1
                 cells[TRAIL + (entered & TRAIL_MASK)] = id(module)
-                if seam.within or not torch.is_grad_enabled():
-                    if adapter.facts.evaluating and not seam.within:
-                        adapter.facts.evaluated(module, sys._getframe(1))
+                if seam.within:
                     return original(module, *args, **kwargs)
+                if not torch.is_grad_enabled():
+                    return seam.evaluate(original, module, args, kwargs)
                 return seam.pass_by(original, module, args, kwargs)
             if not torch.is_grad_enabled():
-                if adapter.facts.evaluating and not seam.stack:
-                    adapter.facts.evaluated(module, sys._getframe(1))
-                return original(module, *args, **kwargs)
+                return seam.evaluate(original, module, args, kwargs)
             return seam.call(original, module, args, kwargs)
 
         __call__.__misstep__ = True  # type: ignore[attr-defined]
@@ -117,6 +115,20 @@ class ModuleSeam:
         double.watching = watching
         double._edges = self._edges
         return double
+
+    def evaluate(self, original: Any, module: nn.Module, args: Any, kwargs: Any) -> Any:
+        """A network without gradients: between steps, only what comes out of it is looked at."""
+        tape, facts = self.adapter.tape, self.adapter.facts
+        if facts.evaluating and not self.stack:
+            facts.evaluated(module, sys._getframe(2))
+        if not tape.prelude.on or self.adapter.replaying:
+            return original(module, *args, **kwargs)
+        with tape.prelude.inside():
+            output = original(module, *args, **kwargs)
+        self.adapter.guarded(
+            "after an evaluation", tape.prelude.evaluated, module, args, kwargs, output, sys._getframe(2)
+        )
+        return output
 
     def pass_by(self, original: Any, module: nn.Module, args: Any, kwargs: Any) -> Any:
         """Guard level: only notice that a network runs, which one it is, and with what it was called."""

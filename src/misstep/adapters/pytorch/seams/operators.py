@@ -154,7 +154,7 @@ class OperatorWatch(TorchDispatchMode):
             if traits.view:
                 self._view(args, out)
             elif traits.blind:
-                self._forget(out)
+                self.forget(out)
             elif node >= 0:
                 self._outputs(node, call, traits, args, out, inputs)
                 if listener.stepping:
@@ -371,7 +371,8 @@ class OperatorWatch(TorchDispatchMode):
                 ):
                     self._rows[tensor.data_ptr()] = row
 
-    def _forget(self, out: Any) -> None:
+    def forget(self, out: Any) -> None:
+        """Nobody knows what this memory holds."""
         for tensor in leaves(out):
             if tensor.layout is torch.strided:
                 self._rows[tensor.data_ptr()] = UNINITIALISED

@@ -216,7 +216,7 @@ class StepSeam:
         if tape.armed:
             tape.pause()
             tape.gradients_ready()
-            if not adapter.in_backward:
+            if not adapter.in_backward and adapter.level != "op":
                 adapter.held_weights.hold(optimizer)
             adapter.moving = {id(weight) for weight in parameters_of(optimizer)}
         elif adapter.moving:

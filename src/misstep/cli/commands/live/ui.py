@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import webbrowser
 from pathlib import Path
 from urllib.parse import quote
 
 import click
 
+from misstep.cli.browser import open_page
 from misstep.cli.command import command as define
 from misstep.cli.command import dir_option, option
 from misstep.cli.demo import runs
@@ -82,7 +82,7 @@ def command(
     if not quiet:
         click.echo(words.SERVING(page=page))
     if show:
-        webbrowser.open(page)
+        open_page(page)
     try:
         hub.wait()
     except KeyboardInterrupt:

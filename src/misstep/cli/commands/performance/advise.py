@@ -8,10 +8,11 @@ from misstep.cli import FINE
 from misstep.cli.command import command as define
 from misstep.cli.command import dir_option, json_option, option
 from misstep.cli.render.json import plain, print_json
-from misstep.cli.render.speed import report_facts, tell_report, tell_trial
+from misstep.cli.render.performance.speed import report_facts, tell_buckets, tell_report, tell_trial
 from misstep.cli.render.text import terminal
 from misstep.errors import PerformanceError
 from misstep.performance import trial as trials
+from misstep.performance.buckets import bucket_report
 from misstep.performance.changes import Change
 from misstep.performance.report import SpeedReport, speed_report
 from misstep.performance.rules import loader_place
@@ -34,6 +35,7 @@ _KNOBS = ("fused", "foreach", "autocast", "channels_last", "compile", "mode", "j
 @click.argument("run", default="last")
 @option("--apply", "apply", is_flag=True, text=words.HELP_APPLY)
 @option("--try", "given", multiple=True, metavar="NAME=VALUE", text=words.HELP_TRY)
+@option("--buckets", is_flag=True, text=words.HELP_BUCKETS)
 @option("--steps", type=click.IntRange(min=12), default=trials.STEPS, text=words.HELP_TRIAL_STEPS)
 @option("--seconds", type=click.FloatRange(min=1), default=trials.SECONDS, text=words.HELP_TRIAL_SECONDS)
 @option("--pairs", type=click.IntRange(min=1), default=trials.PAIRS, text=words.HELP_PAIRS)
@@ -44,6 +46,7 @@ def command(
     *,
     apply: bool,
     given: tuple[str, ...],
+    buckets: bool,
     steps: int,
     seconds: float,
     pairs: int,
@@ -54,11 +57,17 @@ def command(
     report = speed_report(opened)
     wanted: list[tuple[Change, float | None]] = [(_change(one, report), None) for one in given]
     if not as_json:
-        tell_report(terminal(), report, hint=not (apply or given))
+        tell_report(terminal(), report, hint=not (apply or given or buckets))
     if apply:
         wanted = [(one.change, one.predicted) for one in report.advice if one.change is not None] + wanted
-        if not wanted:
+        if not wanted and not buckets:
             click.echo(words.NOTHING_TO_TRY(), err=True)
+    found = bucket_report(opened, seconds=seconds) if buckets else None
+    if found is not None:
+        if not as_json:
+            tell_buckets(terminal(), found)
+        if found.change is not None:
+            wanted.append((found.change, found.predicted))
     made = []
     for change, predicted in wanted:
         result = _try(opened, change, predicted, steps=steps, seconds=seconds, pairs=pairs, quiet=as_json)
@@ -66,7 +75,8 @@ def command(
         if not as_json:
             tell_trial(terminal(), result)
     if as_json:
-        print_json(report_facts(report) | ({"trials": plain(made)} if apply or given else {}))
+        more = {"trials": plain(made)} if apply or given or buckets else {}
+        print_json(report_facts(report) | more | ({"buckets": plain(found)} if buckets else {}))
     return FINE
 
 

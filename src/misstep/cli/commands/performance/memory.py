@@ -9,8 +9,8 @@ import click
 from misstep.cli import DIFFERS, FINE
 from misstep.cli.command import command as define
 from misstep.cli.command import dir_option, json_option, option
-from misstep.cli.render.footprint import tell_fit, tell_footprint, tell_resident
 from misstep.cli.render.json import plain, print_json
+from misstep.cli.render.performance.footprint import tell_fit, tell_footprint, tell_resident
 from misstep.cli.render.text import terminal
 from misstep.errors import RunError
 from misstep.performance.footprint import SECONDS, Footprint, largest_batch, memory_limit, rehearse

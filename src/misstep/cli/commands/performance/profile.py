@@ -14,7 +14,7 @@ from misstep.cli.command import command as define
 from misstep.cli.command import dir_option, json_option, option
 from misstep.cli.commands.run import launch
 from misstep.cli.render.json import print_json
-from misstep.cli.render.operators import tell_comparison, tell_profile
+from misstep.cli.render.performance.operators import tell_comparison, tell_profile
 from misstep.cli.render.text import terminal
 from misstep.errors import PerformanceError, RunError
 from misstep.performance.operators import Profile, compare, merged_trace, profile_of, reproduction

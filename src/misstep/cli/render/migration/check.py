@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from misstep.migration.lockstep.findings import Finding, LayerRow
     from misstep.migration.lockstep.stages import Report
 
-_STAGES = {
+STAGES = {
     "parameters": words.STAGE_PARAMETERS,
     "model": words.STAGE_MODEL,
     "inference": words.STAGE_INFERENCE,
@@ -35,7 +35,7 @@ _SENTENCES = {
 def show_report(report: Report, *, layers: bool) -> None:
     for stage in report.stages:
         status = words.STAGE_FAILED() if stage.status == "failed" else words.STAGE_PASSED()
-        click.echo(words.STAGE_LINE(stage=_STAGES[stage.name](), status=status, checked=stage.checked))
+        click.echo(words.STAGE_LINE(stage=STAGES[stage.name](), status=status, checked=stage.checked))
         for one in stage.findings:
             click.echo("  " + sentence(one))
         if stage.note == "optimizer":

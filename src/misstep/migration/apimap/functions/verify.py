@@ -12,51 +12,22 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from misstep.migration.apimap import mindspore_surface, torch_surface
-from misstep.migration.apimap.mindspore_run import gradients as their_gradients
-from misstep.migration.apimap.mindspore_run import run as run_theirs
+from misstep.migration.apimap.functions import mindspore_surface, torch_surface
+from misstep.migration.apimap.functions.mindspore_run import gradients as their_gradients
+from misstep.migration.apimap.functions.mindspore_run import run as run_theirs
+from misstep.migration.apimap.functions.torch_run import Expected, expected_of
+from misstep.migration.apimap.functions.torch_samples import RANDOM, Sample
+from misstep.migration.apimap.functions.torch_values import plain
 from misstep.migration.apimap.rewrite import Rewrite, derive, spelled_out
-from misstep.migration.apimap.signatures import Parameter, Signature, Starred
-from misstep.migration.apimap.torch_run import Expected, expected_of
-from misstep.migration.apimap.torch_samples import RANDOM, Sample
-from misstep.migration.apimap.torch_values import plain
-from misstep.migration.apimap.values import DType, Likeness, Tensorlike, compare
+from misstep.migration.apimap.signatures import Parameter, Signature
+from misstep.migration.apimap.values import Likeness, Tensorlike, compare
+from misstep.migration.apimap.way import UNSAID, Way
 
 GRADIENTS = 1
 """Samples on which gradients are compared."""
-
-
-@dataclass(slots=True)
-class Way:
-    """One way to say a call in MindSpore, with what was seen."""
-
-    rewrite: Rewrite
-    passed: int = 0
-    failed: int = 0
-    rough: int = 0
-    """Of those that passed: farther apart than rounding explains."""
-    edges: int = 0
-    """Failures on tensors without elements or axes."""
-    off: float = 0.0
-    """The largest difference among those that passed, against the largest element."""
-    gradient: str = ""
-    """same · differs · fails · "" where PyTorch has none"""
-    forms: dict[str, list[int]] = field(default_factory=dict)
-    """Which parameters were given → [passed, failed]."""
-    values: dict[str, dict[str, list[int]]] = field(default_factory=dict)
-    """Parameter → what it was → [passed, failed]."""
-    notes: list[str] = field(default_factory=list)
-    drawn: bool = False
-
-    def written(self) -> dict[str, Any]:
-        found = {key: value for key, value in asdict(self).items() if value not in ({}, [], "", 0, 0.0, False)}
-        found["rewrite"] = {
-            key: value for key, value in asdict(self.rewrite).items() if value not in ({}, [], "", False)
-        }
-        return found
 
 
 @dataclass(slots=True)
@@ -103,7 +74,9 @@ def ways(name: str, prepared: list[Prepared], target: str) -> list[Way]:
         given = {key: plain(value) for key, value in one.given.items()}
         options = derive(one.signature, theirs, given, target)
         if not options:
-            _count(found.setdefault("", Way(Rewrite(target))), one, Likeness(False, 0.0, "unsaid"), {})
+            found.setdefault("", Way(Rewrite(target))).count(
+                Likeness(False, 0.0, UNSAID), one.given, {}, edge=one.sample.edge
+            )
         tried: set[str] = set()
         fine = False
         for rewrite in [*options, *(spelled_out(one.signature, each) for each in options)]:
@@ -159,7 +132,7 @@ def _try(way: Way, one: Prepared, given: dict[str, Any], run: Callable[..., Any]
     )
     if likeness.same and narrow:
         likeness = Likeness(True, likeness.off, "int32 indices")
-    _count(way, one, likeness, given)
+    way.count(likeness, one.given, given, edge=one.sample.edge)
     if (
         (
             likeness.same
@@ -183,44 +156,6 @@ def _gradients_alike(rewrite: Rewrite, given: dict[str, Any], expected: Expected
     if broke:
         return "fails"
     return "same" if compare(expected.gradients, found).same else "differs"
-
-
-def _count(way: Way, one: Prepared, likeness: Likeness, given: dict[str, Any]) -> None:
-    good = likeness.same
-    if good:
-        way.passed += 1
-        way.rough += likeness.rough
-        way.off = max(way.off, likeness.off)
-    elif one.sample.edge:
-        way.edges += 1
-        return
-    else:
-        way.failed += 1
-    form = " ".join(one.given)
-    way.forms.setdefault(form, [0, 0])[0 if good else 1] += 1
-    for key, value in given.items():
-        token = token_of(value)
-        if token:
-            way.values.setdefault(key, {}).setdefault(token, [0, 0])[0 if good else 1] += 1
-    if likeness.why and len(way.notes) < 4 and likeness.why not in way.notes and likeness.why != "unsaid":
-        way.notes.append(likeness.why[:120])
-
-
-def token_of(value: Any) -> str:
-    """What a value is, as far as it may matter: words and flags by themselves, the rest by kind."""
-    if isinstance(value, Tensorlike):
-        return str(value.array.dtype)
-    if isinstance(value, DType):
-        return value.name
-    if value is None or isinstance(value, bool | str):
-        return repr(value)
-    if isinstance(value, int | float):
-        return type(value).__name__
-    if isinstance(value, Starred):
-        return "star"
-    if isinstance(value, list | tuple):
-        return f"{type(value).__name__}"
-    return type(value).__name__
 
 
 def _flat(given: Any) -> Iterable[Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from misstep.errors import need
-from misstep.migration.apimap.torch_recipes import RECIPES
+from misstep.migration.apimap.functions.torch_recipes import RECIPES
 
 MOST_FLOATS, MOST_INTS = 14, 4
 MOST_ELEMENTS = 4096

@@ -8,7 +8,7 @@ import mindspore
 import numpy as np
 from mindspore import mint, nn, ops
 
-from misstep.migration.apimap import mindspore_surface
+from misstep.migration.apimap.functions import mindspore_surface
 from misstep.migration.apimap.rewrite import Rewrite, arrange
 from misstep.migration.apimap.values import DType, Tensorlike
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from misstep.migration.apimap import torch_surface
-from misstep.migration.apimap.torch_samples import Sample, tensors_in
-from misstep.migration.apimap.torch_values import copied, plain
+from misstep.migration.apimap.functions import torch_surface
+from misstep.migration.apimap.functions.torch_samples import Sample, tensors_in
+from misstep.migration.apimap.functions.torch_values import copied, plain
 
 
 @dataclass(slots=True)

@@ -8,9 +8,11 @@ from rich.console import Console
 from rich.table import Table
 
 from misstep.cli.render.json import plain
+from misstep.performance.buckets import BucketReport
 from misstep.performance.pipeline import Pipeline
 from misstep.performance.report import SpeedReport
 from misstep.performance.rules import Advice
+from misstep.performance.segmentation import MB
 from misstep.performance.steps import StepTimes
 from misstep.performance.trial import Trial
 from misstep.sentences.cli import performance as words
@@ -50,9 +52,32 @@ def tell_report(console: Console, report: SpeedReport, *, hint: bool = True) -> 
 def tell_trial(console: Console, trial: Trial) -> None:
     """What a change measured, beside what was predicted."""
     predicted = words.AGAINST(ms=trial.predicted) if trial.predicted is not None else ""
+    if trial.expected is not None:
+        predicted += words.AS_BUSY(ms=trial.expected)
     console.print(f"{trial.name}: {said(trial.outcome)}{predicted}", style="bold", markup=False)
     if trial.line is not None:
         console.print("  " + facts.KEEP(where=said(trial.line)), markup=False)
+
+
+def tell_buckets(console: Console, found: BucketReport) -> None:
+    """How gradients are cut into all-reduces now, and how they best were."""
+    console.print(
+        words.BUCKETS(
+            gradients=found.gradients,
+            mb=found.bytes / MB,
+            ranks=found.ranks,
+            latency=found.wire.latency,
+            rate=1e3 / found.wire.per_byte / MB if found.wire.per_byte else float("inf"),
+            backward=found.backward,
+            now=found.default.end,
+            best=found.best.end,
+        )
+    )
+    console.print(said(found.said), style="bold")
+    if found.change is not None:
+        console.print(
+            "  " + words.BUCKET_LINES(caps=str(list(found.caps_mb)), fusion=str(list(found.fusion))), markup=False
+        )
 
 
 def report_facts(report: SpeedReport) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""How speed, memory and operators look in a terminal."""

@@ -1,0 +1,1 @@
+"""Functions and methods: what both packages offer, which might be which, and both executed on the same values."""
