@@ -13,7 +13,9 @@ import misstep
 from misstep.cli import main
 from misstep.diagnosis.page import page
 from misstep.errors import Unhealthy
+from misstep.hub.answers.diagnosis_routes import diagnosis_view
 from misstep.sentences.language import Language
+from misstep.store.reading.reader import Run
 
 HEAD_REPLACED = """\
 import torch
@@ -99,6 +101,16 @@ def test_assert_healthy_fails_a_test_with_the_finding(broken: Path) -> None:
 def test_a_report_that_cannot_be_written_says_so(broken: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diagnose", str(broken / "missteps" / "flat"), "--html", str(broken / "no" / "why.html")]) == 1
     assert "--html" in capsys.readouterr().err
+
+
+@pytest.mark.story
+def test_the_page_gets_the_same_verdict_in_its_language(broken: Path) -> None:
+    view = diagnosis_view(Run(broken / "missteps" / "flat"), "zh")
+    assert view.findings[0].rule == "wiring.not-in-optimizer"
+    assert view.findings[0].title == "4 个权重中有 2 个从不变化：它们不在优化器中"
+    assert view.layers == ("0.weight", "2.weight")
+    assert view.updates[1] == 0.0
+    assert [one.findings for one in view.families][:2] == [1, 0]
 
 
 def test_the_rules_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

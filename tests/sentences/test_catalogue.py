@@ -16,7 +16,7 @@ import misstep
 from misstep import sentences
 from misstep.sentences import words
 from misstep.sentences.glossary import TERMS, page
-from misstep.sentences.page import control, crash, general, looking, runs
+from misstep.sentences.page import control, crash, diagnose, general, looking, runs
 from misstep.sentences.text import HOME, Sentence, Text, clauses, revived, said, texts
 from misstep.sentences.typescript import DICTIONARIES, files
 
@@ -118,7 +118,7 @@ def test_the_words_of_the_page_are_those_of_the_catalogue() -> None:
 
 
 def test_no_word_of_the_page_is_in_two_files() -> None:
-    parts = (general.WORDS, control.WORDS, looking.WORDS, runs.WORDS, crash.WORDS)
+    parts = (general.WORDS, control.WORDS, looking.WORDS, runs.WORDS, crash.WORDS, diagnose.WORDS)
     assert sum(map(len, parts)) == len(DICTIONARIES["i18n/"])
 
 

@@ -239,6 +239,35 @@ export interface CrashSpot {
   function: string;
 }
 
+/** One thing that is wrong, with evidence, line and change. */
+export interface DiagnosisFinding {
+  rule: string;
+  title: string;
+  severity: "error" | "info" | "warning";
+  confidence: number | null;
+  evidence: string[];
+  source: string;
+  advice: string;
+  cause: string;
+  step: number | null;
+  rank: number | null;
+}
+
+/** Why a run does not learn. */
+export interface DiagnosisView {
+  healthy: boolean;
+  known: boolean;
+  steps: number;
+  looks: number;
+  rules: number;
+  findings: DiagnosisFinding[];
+  families: FamilyView[];
+  layers: string[];
+  gradients: (number | null)[];
+  updates: (number | null)[];
+  losses: (number | null)[];
+}
+
 /** Two tensors, element by element. */
 export interface Differences {
   count: number;
@@ -314,6 +343,14 @@ export interface Failure {
   text: string;
   params: Record<string, unknown>;
   text_zh: string;
+}
+
+/** One family of rules: what it found, and what it could not look at. */
+export interface FamilyView {
+  name: string;
+  label: string;
+  findings: number;
+  missing: string[];
 }
 
 /** Something wrong or slow, with its evidence and the next command. */

@@ -34,7 +34,7 @@ def pictures_of(facts: Facts) -> Pictures:
     if not facts.looks:
         return Pictures(losses=losses)
     last = {one.name: one for one in facts.looks[-1].weights}
-    names = [name for name, one in facts.weights.items() if len(one.shape) > 1 and name in last]
+    names = [name for name, one in facts.weights.items() if one.known and len(one.shape) > 1 and name in last]
     return Pictures(
         layers=tuple(names),
         gradients=tuple(_over(last[name].gradient, last[name].norm) for name in names),

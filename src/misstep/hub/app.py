@@ -22,7 +22,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from misstep.hub import speed, studies
-from misstep.hub.answers import crash_routes, label_routes, run_routes, story_routes
+from misstep.hub.answers import crash_routes, diagnosis_routes, label_routes, run_routes, story_routes
 from misstep.hub.answers.held import thing_routes
 from misstep.hub.hub import Hub
 from misstep.hub.live import websocket as sockets
@@ -77,6 +77,7 @@ def make_app(hub: Hub, guard: Guard, *, prefix: str = "", static: Path = STATIC)
             *thing_routes.routes(hub),
             *crash_routes.routes(hub),
             *story_routes.routes(hub),
+            *diagnosis_routes.routes(hub),
             *studies.routes(hub),
             *speed.routes(hub),
             Route("/{path:path}", page.serve, methods=["GET"]),

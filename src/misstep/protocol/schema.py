@@ -21,7 +21,8 @@ _FROM_CLIENTS = {kind.__name__ for kind in _SENT}
 def schema() -> dict[str, Any]:
     """One JSON Schema: every message and payload under `$defs`, `ServerMessage` and `ClientMessage` as the unions."""
     spoken = (*get_args(messages.ServerMessage), *get_args(messages.ClientMessage))
-    kinds = (*spoken, *PAYLOADS, *CRASH_PAYLOADS, *STORY_PAYLOADS, *STUDY_PAYLOADS, *SPEED_PAYLOADS, *HELD)
+    payloads = (*PAYLOADS, *CRASH_PAYLOADS, *STORY_PAYLOADS, *STUDY_PAYLOADS, *SPEED_PAYLOADS)
+    kinds = (*spoken, *payloads, *HELD)
     _, definitions = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
     for name, definition in definitions.items():
         # The hub writes every field, so a reader may rely on all of them; a client may leave out the defaults.

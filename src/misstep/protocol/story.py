@@ -2,6 +2,7 @@
 
     GET  /api/v1/runs/{run}/verdict?lang=      VerdictView or null: what the page opens on
     GET  /api/v1/runs/{run}/story?lang=        RunStory
+    GET  /api/v1/runs/{run}/diagnosis?lang=    DiagnosisView: what `misstep diagnose` says
     GET  /api/v1/runs/{run}/report?lang=       text/html, the same and the loss on one page to send
 
 Sentences in the language that is asked for: they are the ones `misstep show` prints.
@@ -79,4 +80,49 @@ class RunStory(Part):
     """Every step was watched, and no hit, bad loss, skipped update or lost record speaks against the run."""
 
 
-STORY_PAYLOADS: tuple[type[Part], ...] = (RunStory, VerdictView)
+class DiagnosisFinding(Part):
+    """One thing that is wrong, with evidence, line and change."""
+
+    rule: str
+    title: str
+    severity: Severity
+    confidence: float | None = None
+    evidence: tuple[str, ...] = ()
+    source: str = ""
+    """The user's line: `train.py:41 …`."""
+    advice: str = ""
+    cause: str = ""
+    """The rule that explains it; empty for a cause."""
+    step: int | None = None
+    rank: int | None = None
+
+
+class FamilyView(Part):
+    """One family of rules: what it found, and what it could not look at."""
+
+    name: str
+    label: str
+    findings: int = 0
+    missing: tuple[str, ...] = ()
+
+
+class DiagnosisView(Part):
+    """Why a run does not learn."""
+
+    healthy: bool
+    known: bool
+    """Whether there are facts to judge by; without them nothing is said."""
+    steps: int
+    looks: int
+    rules: int
+    findings: tuple[DiagnosisFinding, ...] = ()
+    families: tuple[FamilyView, ...] = ()
+    layers: tuple[str, ...] = ()
+    gradients: tuple[float | None, ...] = ()
+    """By layer, from the input on: gradient over weight."""
+    updates: tuple[float | None, ...] = ()
+    """By layer: update over weight; 0 for one that does not move."""
+    losses: tuple[float | None, ...] = ()
+
+
+STORY_PAYLOADS: tuple[type[Part], ...] = (RunStory, VerdictView, DiagnosisView)

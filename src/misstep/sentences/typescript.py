@@ -12,12 +12,12 @@ import sys
 from pathlib import Path
 
 from misstep.sentences.language import LANGUAGES, Language
-from misstep.sentences.page import control, crash, general, held, looking, runs, speed, study
+from misstep.sentences.page import control, crash, diagnose, general, held, looking, runs, speed, study
 from misstep.sentences.text import Text
 
 WEB = Path(__file__).resolve().parents[3] / "web" / "src"
 DICTIONARIES: dict[str, dict[str, Text]] = {
-    "i18n/": {**general.WORDS, **control.WORDS, **looking.WORDS, **runs.WORDS, **crash.WORDS},
+    "i18n/": {**general.WORDS, **control.WORDS, **looking.WORDS, **runs.WORDS, **crash.WORDS, **diagnose.WORDS},
     "held/words.": held.WORDS,
     "study/words.": study.WORDS,
     "speed/words.": speed.WORDS,

@@ -49,6 +49,13 @@ export const PAGES: readonly PageEntry[] = [
     Page: lazy(() => import("./speed").then((one) => one.SpeedPage)),
   },
   {
+    name: "diagnose",
+    icon: "diagnose",
+    of: "run",
+    key: "n",
+    Page: lazy(() => import("./diagnose").then((one) => one.DiagnosePage)),
+  },
+  {
     name: "crash",
     icon: "crash",
     of: "run",

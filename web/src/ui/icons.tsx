@@ -26,6 +26,7 @@ const PATHS = {
     </>
   ),
   ranks: <path d="M2.5 3h4.5v4H2.5zM9 3h4.5v4H9zM2.5 9.5h4.5v4H2.5zM9 9.5h4.5v4H9z" />,
+  diagnose: <path d="M8 2.500v11M2.500 8h11" stroke-width="2" />,
   crash: <path d="M8 1.8 14.4 13.5H1.6zM8 6v3.6M8 11.6v.1" />,
   dumps: (
     <>
