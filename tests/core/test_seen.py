@@ -46,3 +46,12 @@ def test_a_step_at_level_off_was_not_watched():
 @pytest.mark.parametrize("what", ["hits", "skipped", "lost", "unwatched", "bad_losses"])
 def test_anything_that_speaks_against_it_is_enough(what: str):
     assert not replace(Seen(steps=3), **{what: 1}).clean
+
+
+def test_steps_that_all_ranks_take_together_are_counted_once():
+    found = Seen()
+    for rank in (0, 1):
+        for number in (1, 2, 3):
+            found.add(Step(number, captured="off", loss=math.nan if number == 3 else 1.0), rank)
+        found.skip(rank)
+    assert (found.steps, found.unwatched, found.bad_losses, found.skipped) == (3, 3, 1, 1)

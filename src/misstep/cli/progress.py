@@ -110,13 +110,13 @@ class Progress:
 
     def _step(self, rank: int, line: dict[str, Any]) -> None:
         step = decode(Step, line["step"])
-        self._sums.add(step)
+        self._sums.add(step, rank)
         if rank == min(self._journals):
             self.last = step
             self._recent.append(step)
 
     def _skipped(self, rank: int, line: dict[str, Any]) -> None:
-        self._sums.skipped += 1
+        self._sums.skip(rank)
 
     def _hit(self, rank: int, line: dict[str, Any]) -> None:
         self.hits[str(line["hit"].get("severity", "warning"))] += 1

@@ -8,7 +8,7 @@ tripped.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from misstep.core.levels import LEVELS, Level
 from misstep.core.run import Step
@@ -35,18 +35,33 @@ class Seen:
     broken_off: int = 0
     """Ranks that are gone without a last word: killed, or with nowhere left to write it."""
 
-    def add(self, step: Step) -> None:
-        """One more step; the initial weights are none."""
+    _by_rank: dict[int, list[int]] = field(default_factory=dict, repr=False, compare=False)
+    """Steps at level off, with a bad loss, and left out, of each rank: all ranks together take one step."""
+
+    def add(self, step: Step, rank: int = 0) -> None:
+        """One more step of a rank; the initial weights are none."""
         if step.number == 0:
             return
         self.steps = max(self.steps, step.number)
+        counts = self._counts(rank)
         if step.captured == "off":
-            self.unwatched += 1
+            counts[0] += 1
+            self.unwatched = max(self.unwatched, counts[0])
         self.level = next((one for one in LEVELS if one != "off" and one in (step.captured, self.level)), self.level)
         losses = [loss for loss in (step.loss, *step.losses) if loss is not None]
         if not all(map(math.isfinite, losses)):
-            self.bad_losses += 1
+            counts[1] += 1
+            self.bad_losses = max(self.bad_losses, counts[1])
             self.first_bad_loss = min(step.number, self.first_bad_loss or step.number)
+
+    def skip(self, rank: int = 0) -> None:
+        """One more update that a rank left out."""
+        counts = self._counts(rank)
+        counts[2] += 1
+        self.skipped = max(self.skipped, counts[2])
+
+    def _counts(self, rank: int) -> list[int]:
+        return self._by_rank.setdefault(rank, [0, 0, 0])
 
     @property
     def clean(self) -> bool:
