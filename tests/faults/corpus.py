@@ -89,6 +89,7 @@ def _prelude(framework: str) -> str:
 _MINDSPORE = """import numpy as np
 import mindspore as ms
 from mindspore import nn, ops, Tensor
+ms.set_context(mode=ms.PYNATIVE_MODE)
 ms.set_seed(0)
 np.random.seed(0)
 def blobs(classes, n=128):

@@ -142,7 +142,8 @@ def test_an_optimizer_that_writes_nan_is_blamed(run_story: RunStory, misstep_com
 def test_every_node_of_a_chosen_step_has_rows_in_execution_order_and_raw_files_are_gone(run_story: RunStory) -> None:
     result = run_story(script(), "--level", "op", "--steps", "2:3")
     run = result.run
-    assert files_of(result) == ["graph.jsonl", "journal.jsonl", "rank-0", "run.json", "stats.bin"]
+    ours = ["facts.jsonl", "graph.jsonl", "journal.jsonl", "rank-0", "run.json", "stats.bin", "trace.bin"]
+    assert files_of(result) == ours
     assert [step.captured for step in run.steps() if step.number] == ["guard", "op", "op", "guard"]
     graph = run.graph()
     operators = [node.name for node in graph.nodes if node.kind == "operator"]

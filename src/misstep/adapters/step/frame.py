@@ -121,7 +121,8 @@ class Frame:
     def __init__(self, *, capacity: int = 1024) -> None:
         self.summary = np.zeros(capacity, SUMMARY)
         """Kernels write here; `summary[row]` belongs to the row `reserve` returned."""
-        self.step = 0
+        self.step = self.begun = 0
+        """Of which step, and how many have begun in it: a step whose update was skipped begins again."""
         self.names_inputs = False
         """A dump wants to know what every operator was given, though the memory has passed under another name."""
         self._clear()
@@ -141,6 +142,7 @@ class Frame:
     def begin(self, step: int) -> None:
         """Forget the previous step."""
         self.step = step
+        self.begun += 1
         if self.tensors or self._expected:
             self._clear()
 

@@ -64,7 +64,7 @@ class GraphFollower:
         """Rows of what the graphs of this step returned."""
         self._bad: set[str] = set()
         """Parameters that held NaN or Inf when last written."""
-        self._step = 0
+        self._attempt = (0, 0)
         self._told: set[str] = set()
 
     @property
@@ -166,8 +166,9 @@ class GraphFollower:
     def _read_data(self, *, wanted: bool) -> None:
         assert self.root is not None
         step = self.session.step
-        if step != self._step:
-            self._step, self._calls, self._weights, self._results = step, {}, {}, []
+        attempt = (step, self.session.frame.begun)  # after a skipped update the same step begins anew
+        if attempt != self._attempt:
+            self._attempt, self._calls, self._weights, self._results = attempt, {}, {}, []
         wanted = wanted and (self.session.level_for(step) == "op" or self.keep)
         for folder in sorted(self.root.glob("rank_*/*/*/*"), key=_by_number):
             if folder in self._read or not folder.name.isdecimal() or not folder.parent.name.isdecimal():

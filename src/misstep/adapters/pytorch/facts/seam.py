@@ -18,7 +18,6 @@ from torch import nn
 from torch.autograd.graph import saved_tensors_hooks
 from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.dropout import _DropoutNd
-from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from misstep.adapters.facts.schedule import Schedule
 from misstep.adapters.pytorch.facts import graph
@@ -28,6 +27,7 @@ from misstep.adapters.pytorch.facts.objective import objective_of, tensor_look
 from misstep.adapters.pytorch.facts.values import digest
 from misstep.adapters.pytorch.facts.weights import Weights
 from misstep.adapters.pytorch.names import source_at, user_frame
+from misstep.adapters.pytorch.seams.optimizer_hooks import around_steps
 from misstep.adapters.pytorch.tensors import leaves
 from misstep.core.facts import (
     BACKWARD,
@@ -82,8 +82,7 @@ class FactSeam:
     def install(self) -> list[Callable[[], None]]:
         undo = [*self.calls.install(), *self.weights.install(), self._patch_saving()]
         undo += [
-            register_optimizer_step_pre_hook(self._before_step).remove,
-            register_optimizer_step_post_hook(self._after_step).remove,
+            around_steps(self._before_step, self._after_step),
             self._forget,
         ]
         return undo

@@ -117,7 +117,8 @@ class Prelude:
 
     def _remember(self, call: Any, args: Any, kwargs: dict[str, Any], frame: FrameType | None, output: Any) -> None:
         with self._tape.deaf():
-            made = [one for one in leaves(output) if _readable(one)]
+            # Without elements: the empty tensor that a batch from another process is put into, which nobody hears.
+            made = [one for one in leaves(output) if one.numel() and _readable(one)]
             if not made or any(has_history(one) for one in (*made, *leaves((args, kwargs)))):
                 return  # of a step that is over: to hold it would keep its graph alive
         user = user_frame(frame)

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.compiler import is_compiling
-from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from misstep.adapters.base import Place, TrainingStopped, Update
 from misstep.adapters.pytorch import tensors
@@ -30,6 +29,7 @@ from misstep.adapters.pytorch.seams.by_hand import UpdatesByHand
 from misstep.adapters.pytorch.seams.functional import FunctionalSteps
 from misstep.adapters.pytorch.seams.leaving import leave, left_behind
 from misstep.adapters.pytorch.seams.losses import Losses, number
+from misstep.adapters.pytorch.seams.optimizer_hooks import around_steps
 from misstep.adapters.pytorch.seams.scaler import watch_scaler
 from misstep.adapters.step.frame import Frame
 from misstep.adapters.step.passes import Pass
@@ -70,8 +70,7 @@ class StepSeam:
             watch_scaler(self),
             *self.by_hand.install(),
             self.functional.install(),
-            register_optimizer_step_pre_hook(self._before_step).remove,
-            register_optimizer_step_post_hook(self._after_step).remove,
+            around_steps(self._before_step, self._after_step),
         ]
 
     def forget(self) -> None:
