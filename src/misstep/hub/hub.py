@@ -171,7 +171,8 @@ class Hub:
         """The run directory of that name, refreshed; RunNotFound for a name that is not in the list."""
         live = self.live.get(name)
         elsewhere = Path(live.directory) if live is not None and live.directory else None
-        return self._folder.open(name, elsewhere=elsewhere, also=self.live)
+        told = live.graph_rev if live is not None else 0
+        return self._folder.open(name, elsewhere=elsewhere, also=self.live, told=told)
 
     def detail(self, name: str) -> RunDetail:
         run = self.reader(name)

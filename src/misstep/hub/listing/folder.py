@@ -30,7 +30,7 @@ class RunFolder:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._open: dict[str, tuple[Run, float, tuple[int, int]]] = {}
+        self._open: dict[str, tuple[Run, float, tuple[int, int], int]] = {}
         self.listing = RunListing(directory)
         self._list: tuple[float, list[RunBrief]] = (0.0, [])
         self._lines: dict[str, tuple[Listed, RunBrief]] = {}
@@ -66,8 +66,10 @@ class RunFolder:
             known = self._lines[name] = (listed, _brief(listed, self._glances))
         return known[1]
 
-    def open(self, name: str, *, elsewhere: Path | None = None, also: Iterable[str] = ()) -> Run:
+    def open(self, name: str, *, elsewhere: Path | None = None, also: Iterable[str] = (), told: int = 0) -> Run:
         """The run of that name, refreshed; `elsewhere` is where a live run outside of the folder says it writes.
+
+        `told`: how often clients were told of something new in it; whoever asks because of that gets it.
 
         RunNotFound for a name that is not there, with the nearest of those that are, or of `also`.
         """
@@ -75,10 +77,10 @@ class RunFolder:
         if name in self._open and _identity(self._open[name][0].path) != self._open[name][2]:
             del self._open[name]  # deleted, and perhaps recorded anew under the same name
         if name in self._open:
-            run, at, made = self._open[name]
-            if now - at > REFRESH_SECONDS:
+            run, at, made, known = self._open[name]
+            if now - at > REFRESH_SECONDS or told != known:
                 run.refresh()
-                self._open[name] = (run, time.monotonic(), made)
+                self._open[name] = (run, time.monotonic(), made, told)
             return run
         paths = {path.name: path for path in self.listing.paths()}
         if elsewhere is not None and is_run(elsewhere):
@@ -89,7 +91,7 @@ class RunFolder:
         run = Run(paths[name])
         while len(self._open) >= OPEN_RUNS:
             self._open.pop(next(iter(self._open)))
-        self._open[name] = (run, now, _identity(run.path))
+        self._open[name] = (run, now, _identity(run.path), told)
         return run
 
 
