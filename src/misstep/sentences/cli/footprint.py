@@ -5,7 +5,7 @@ from __future__ import annotations
 from misstep.sentences.text import Text
 
 ABOUT_MEMORY = Text(
-    "Tell what memory a training needs, before it runs.\n\n"
+    "Predict the memory a training needs before it runs.\n\n"
     "COMMAND is run for two steps in which tensors have shapes and no values (PyTorch), so that nothing is computed and"
     " hardly any memory is needed; it ends there, and nothing is saved. --largest finds the largest batch that fits."
     " With the name of a run, tells what its process held while it ran (both frameworks).",

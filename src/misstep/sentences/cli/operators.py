@@ -5,7 +5,7 @@ from __future__ import annotations
 from misstep.sentences.text import Text
 
 ABOUT_PROFILE = Text(
-    "Tell which operators take the time of a few steps.\n\n"
+    "Show which operators take the time in a few steps.\n\n"
     "COMMAND is run until the last of the --steps, which run under the framework's own profiler; the others cost"
     " nothing. The table has a row for each operator with its shapes, types, module and source line, those of backward"
     " at the forward call they belong to. With the name of a run, shows its profile again.",

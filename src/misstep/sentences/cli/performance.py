@@ -5,7 +5,7 @@ from __future__ import annotations
 from misstep.sentences.text import Text
 
 ABOUT_ADVISE = Text(
-    "Tell where the time of a training's steps goes, and what to change.\n\n"
+    "Show where training time goes, and what to change.\n\n"
     "Reads the step trace that every run has, at every level. Each advice comes with its evidence and a predicted step"
     " time with an interval. --apply runs the recorded command again for some steps, with the change and without, and"
     " keeps only what measures faster; no file of yours is edited, but the command does whatever it does in its first"
